@@ -24,9 +24,9 @@ extern "C" {
 #endif
 
 #if defined(__GNUC__)
-#define TEST_PRINTF(format, first) __attribute__((format(printf, format, first)))
+#define TEST_PRINTF(text, first) __attribute__((format(printf, text, first)))
 #else
-#define TEST_PRINTF(format, first)
+#define TEST_PRINTF(text, first)
 #endif
 
 /* Cases. A case that was begun passes unless a check in it fails; only its first failure is printed. */
