@@ -455,8 +455,17 @@ static bool in_record(const oracle_problem *problem, real *s, bool *edge)
 /* ---- sums ---- */
 
 typedef struct {
-    real re, im, slack, divisor;
+    real re, im, power, slack, divisor;
 } sum;
+
+/* Six taps is the widest interpolation. */
+static void touch(const record *of, real s)
+{
+    int64_t i = (int64_t)floorl(s);
+    for (int64_t n = i - 2; n <= i + 3; n++)
+        if (n >= 0 && n < of->problem->samples)
+            of->problem->touched[of->start + n * of->problem->sample_stride] = 1;
+}
 
 static void add_pair(const oracle_problem *problem, const leg *transmit, const leg *receive, int64_t t, int64_t r,
                      real weight, int64_t start, int64_t frames, oracle_value *value, sum *total, int64_t values)
@@ -497,8 +506,11 @@ static void add_pair(const oracle_problem *problem, const leg *transmit, const l
         sum *into = &total[f * values];
         real v[2] = {0, 0};
         interpolate(&of, s, v);
+        if (problem->touched != NULL)
+            touch(&of, s);
         into->re += full * (v[0] * phase_re - v[1] * phase_im);
         into->im += full * (v[0] * phase_im + v[1] * phase_re);
+        into->power += full * full * (v[0] * v[0] + v[1] * v[1]);
         into->slack += fabsl(full) * tie_jump(&of, s);
         into->divisor += problem->normalization == ORACLE_BY_COUNT ? 1 : full;
         value[f * values].terms++;
@@ -511,7 +523,7 @@ bool oracle_point(const oracle_problem *problem, int64_t point, int64_t first_fr
 {
     int64_t values = oracle_values(problem), first = problem->first_transmit, last = problem->last_transmit;
     int64_t kept_receives = problem->keep_receive ? problem->receives : 1;
-    int64_t base = first_frame * problem->frame_stride;
+    int64_t base = problem->first + first_frame * problem->frame_stride;
     leg *transmit = calloc((size_t)problem->transmits, sizeof *transmit);
     leg *receive = calloc((size_t)problem->receives, sizeof *receive);
     sum *total = calloc((size_t)(frames * values), sizeof *total);
@@ -540,6 +552,8 @@ bool oracle_point(const oracle_problem *problem, int64_t point, int64_t first_fr
         } else {
             t = k / problem->receives;
             r = k % problem->receives;
+            if (problem->pair_weight != NULL)
+                weight = (real)problem->pair_weight[k];
             start = base + t * problem->transmit_stride + r * problem->receive_stride;
         }
         if (t < first || t >= last)
@@ -553,6 +567,7 @@ bool oracle_point(const oracle_problem *problem, int64_t point, int64_t first_fr
             continue;
         value[i].re = (double)(total[i].re / divisor);
         value[i].im = (double)(total[i].im / divisor);
+        value[i].power = (double)(total[i].power / (divisor * divisor));
         value[i].slack = (double)(total[i].slack / fabsl(divisor));
     }
     free(total);

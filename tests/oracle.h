@@ -73,8 +73,9 @@ typedef struct {
     oracle_type type;
     double offset; /* subtracted from every sample (from both parts of a complex one) */
     int64_t samples;
-    int64_t frame_stride, transmit_stride, receive_stride, sample_stride; /* in elements, may be 0 or negative */
-    int64_t trace_stride;                                                 /* instead of transmit and receive */
+    /* Where sample n of record (f, t, r) is, in elements: first + f frame + t transmit + r receive + n sample;
+     * with traces first + f frame + k trace + n sample. Any stride may be 0 or negative. */
+    int64_t first, frame_stride, transmit_stride, receive_stride, sample_stride, trace_stride;
     double sampling_frequency_hz, demodulation_frequency_hz, sound_speed_m_s;
 
     /* acquisition; traces NULL means every pair */
@@ -82,6 +83,7 @@ typedef struct {
     const oracle_transmit *transmit;
     const oracle_element *element;
     const oracle_trace *trace;
+    const double *pair_weight;             /* [transmit][receive] or NULL; not with traces */
     int64_t first_transmit, last_transmit; /* only transmits first <= t < last; both 0 means all */
 
     /* image */
@@ -101,10 +103,14 @@ typedef struct {
     /* tables [transmit or receive][point], NULL where unused; a NaN arrival means no path */
     const double *transmit_arrival_s, *receive_arrival_s;
     const float *transmit_weight, *receive_weight; /* receive_weight stands in for the aperture */
+
+    /* If not NULL, one byte per data element: set to 1 where an interpolation may read. */
+    unsigned char *touched;
 } oracle_problem;
 
 typedef struct {
     double re, im;
+    double power;  /* sum of |weight|^2 |v|^2, divided likewise: the scale of rounding errors */
     double slack;  /* nearest, quadratic: sum of the jumps of terms within ORACLE_TIE of a tie */
     int64_t edges; /* terms so close to a tolerance edge that either decision is right; the value is then open */
     int64_t terms; /* pairs of non-zero weight whose s is in the record */

@@ -1,12 +1,15 @@
 #define _XOPEN_SOURCE 700
+#define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
 #include "testing.h"
 
 #include <ftw.h>
 #include <math.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 static struct {
@@ -206,6 +209,56 @@ void test_guarded_free(void *memory)
 {
     if (memory != NULL)
         free(guard_read(memory).start);
+}
+
+static size_t page_bytes(void)
+{
+    return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+void *test_paged_alloc(size_t bytes, bool at_end)
+{
+    size_t page = page_bytes(), inside = (bytes + page - 1) / page * page;
+    unsigned char *start =
+        mmap(NULL, inside + 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (start == MAP_FAILED)
+        return NULL;
+    if (mprotect(start, page, PROT_NONE) != 0 || mprotect(start + page + inside, page, PROT_NONE) != 0) {
+        munmap(start, inside + 2 * page);
+        return NULL;
+    }
+    memset(start + page, POISON_BYTE, inside);
+    return start + page + (at_end ? inside - bytes : 0);
+}
+
+void test_paged_free(void *memory, size_t bytes)
+{
+    size_t page = page_bytes(), inside = (bytes + page - 1) / page * page;
+    if (memory != NULL)
+        munmap((unsigned char *)memory - (uintptr_t)memory % page - page, inside + 2 * page);
+}
+
+static void crashed(int number)
+{
+    /* Only calls that are allowed in a signal handler. */
+    const char *text = number == SIGFPE ? ": crashed (SIGFPE)\n" : number == SIGILL ? ": crashed (SIGILL)\n"
+                       : number == SIGABRT                       ? ": crashed (SIGABRT)\n"
+                                                                 : ": crashed (SIGSEGV)\n";
+    ssize_t ignored = write(STDOUT_FILENO, "FAIL ", 5);
+    ignored = write(STDOUT_FILENO, test_state.name, strlen(test_state.name));
+    ignored = write(STDOUT_FILENO, text, strlen(text));
+    (void)ignored;
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
+void test_report_crashes(void)
+{
+    signal(SIGSEGV, crashed);
+    signal(SIGBUS, crashed);
+    signal(SIGFPE, crashed);
+    signal(SIGILL, crashed);
+    signal(SIGABRT, crashed);
 }
 
 char *test_temp_dir(void)

@@ -71,6 +71,14 @@ void *test_guarded_alloc(size_t bytes, size_t alignment);
 bool test_guarded_intact(const void *memory);
 void test_guarded_free(void *memory);
 
+/* Memory that ends (at_end) or starts exactly at a page nobody may touch, so that an access beyond it crashes.
+ * Poisoned likewise; aligned to what `bytes` allows. Free it with the same number of bytes. */
+void *test_paged_alloc(size_t bytes, bool at_end);
+void test_paged_free(void *memory, size_t bytes);
+
+/* From now on a crash prints "FAIL name: crashed (signal)" for the running case before the program dies. */
+void test_report_crashes(void);
+
 /* A new empty directory (NULL on failure), and its removal with everything in it. */
 char *test_temp_dir(void);
 void test_temp_dir_remove(char *path);
