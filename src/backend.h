@@ -6,7 +6,8 @@
  * least 1, the device is neither lost nor inherited through fork().
  *
  * Threads: device_* and plan members may be called from several threads at once.
- * A queue or event is used by one thread at a time. The front end holds no lock
+ * A queue or event is used by one thread at a time, but queue_wait may be called
+ * from another one meanwhile. The front end holds no lock
  * while it calls a backend, except that device_open is called with none and
  * device_close with no other user left.
  *
@@ -79,6 +80,7 @@ struct das_queue {
     /* front end */
     uint64_t serial;
     struct das_queue *next;
+    int32_t references; /* guarded by device->mutex */
     pthread_mutex_t mutex; /* guards failure */
     das_error failure;     /* DAS_OK: none */
 };
@@ -88,7 +90,6 @@ struct das_event {
     void *impl;
     /* front end */
     bool recorded;
-    das_queue *last; /* not dereferenced */
     das_users users;
 };
 
@@ -99,6 +100,7 @@ struct das_buffer {
     das_memory memory;
     void *host_pointer; /* set by the backend if the host can reach it */
     bool imported;
+    uint64_t import_offset; /* bytes to skip at the start of an imported cl_mem; addresses have it added already */
     /* front end */
     das_buffer_release_function *release;
     void *release_context;
@@ -166,6 +168,7 @@ struct das_backend {
     uint32_t version; /* DAS_BACKEND_VERSION */
     const char *name; /* "cpu", "cuda", "opencl": prefix of device names */
     bool built;       /* false: a stub, device_open answers DAS_ERROR_NOT_BUILT */
+    bool fork_safe;   /* its devices work in a forked child (the CPU) */
 
     /* Number of devices. Loads and initialises the driver, makes no context, leaves
      * signal handlers as they were. No driver or a broken one: 0 devices, with the
