@@ -16,7 +16,7 @@ static struct {
     int passed, failed, skipped;
     bool running, bad;
     char name[256];
-    char why[768];
+    char why[1200];
 } test_state;
 
 void test_begin(const char *name, ...)
@@ -46,6 +46,17 @@ void test_note(const char *why, ...)
 bool test_has_failed(void)
 {
     return test_state.bad;
+}
+
+const char *test_failure(void)
+{
+    return test_state.bad ? test_state.why : "";
+}
+
+void test_discard(void)
+{
+    test_state.running = false;
+    test_state.bad = false;
 }
 
 bool test_end(void)

@@ -33,6 +33,8 @@ extern "C" {
 void test_begin(const char *name, ...) TEST_PRINTF(1, 2);
 void test_note(const char *why, ...) TEST_PRINTF(1, 2); /* marks the running case failed */
 bool test_has_failed(void);                            /* whether the running case failed already */
+const char *test_failure(void);                        /* why, "" when it has not */
+void test_discard(void);                               /* forgets the running case: no line, not counted */
 bool test_end(void);                                   /* prints the line; true when the case passed */
 void test_skip(const char *name, const char *why, ...) TEST_PRINTF(2, 3);
 int test_finish(void); /* the closing line; 0 when nothing failed and something ran */
