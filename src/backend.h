@@ -116,8 +116,9 @@ struct das_buffer {
 typedef struct das_slot {
     void *impl;
     /* front end */
-    bool busy;
-    das_event *done;
+    bool busy;        /* a thread is queueing with it */
+    uint64_t used;    /* plan->calls at its last use */
+    das_event *done;  /* after its last use */
     das_queue *queue; /* for calls without a queue */
 } das_slot;
 
@@ -131,6 +132,7 @@ struct das_plan {
     pthread_mutex_t mutex;
     pthread_cond_t slot_free;
     das_slot *slots;
+    uint64_t calls;
     das_users users;
 };
 
@@ -169,6 +171,7 @@ struct das_backend {
     const char *name; /* "cpu", "cuda", "opencl": prefix of device names */
     bool built;       /* false: a stub, device_open answers DAS_ERROR_NOT_BUILT */
     bool fork_safe;   /* its devices work in a forked child (the CPU) */
+    bool host_memory; /* its devices compute in host memory, imported pointers included (the CPU) */
 
     /* Number of devices. Loads and initialises the driver, makes no context, leaves
      * signal handlers as they were. No driver or a broken one: 0 devices, with the

@@ -537,8 +537,9 @@ DAS_API das_status das_options_set_max_in_flight(das_options *options, int64_t c
 DAS_API das_status das_options_set_incremental(das_options *options, int32_t incremental, das_error *error);
 
 /* Most bytes of device memory the plan and its scratch may take; larger work is
- * tiled. 0 (default): the size of the input + 64 MiB. What cannot fit even so is
- * refused by the plan with DAS_ERROR_OUT_OF_DEVICE_MEMORY. */
+ * tiled. 0 (default): the size of the input + 64 MiB, tables and point lists on top.
+ * What cannot fit even so is refused by the plan with
+ * DAS_ERROR_OUT_OF_DEVICE_MEMORY. */
 DAS_API das_status das_options_set_memory_budget(das_options *options, uint64_t bytes, das_error *error);
 
 /* Zero: only the general path, no folding or other rearrangement of the sum.
