@@ -127,6 +127,7 @@ static das_status fill_data(const das_acquisition *a, das_problem *p, das_error 
     p->sample_count = a->sample_count;
     p->frame_count = a->frame_count;
     p->sample_offset = a->sample_offset;
+    p->trace_count = a->trace_count;
     p->dense = a->trace_count == 0;
     bool set = a->strides_set || a->trace_strides_set;
     bool fits = true;

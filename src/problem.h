@@ -94,6 +94,7 @@ typedef struct das_problem {
     int64_t frame_stride;
     int64_t transmit_stride; /* 0 with a trace list */
     int64_t receive_stride;  /* 0 with a trace list */
+    int64_t trace_count;     /* 0 without a trace list; those of weight 0 included */
     int64_t trace_stride;    /* with a trace list */
     int64_t sample_stride;
     double sample_offset;
