@@ -126,17 +126,17 @@ DAS_KERNEL_FUNCTION das_real das_transmit_path(int wave, das_vector p, das_vecto
 }
 
 /* Samples from the transmit's time zero, shifted by its delay and start time:
- * constant = (constant_s + delay_s - start_time_s) fs. */
+ * shift = (constant_s + delay_s - start_time_s) fs. */
 DAS_KERNEL_FUNCTION das_real das_transmit_delay(int wave, das_vector p, das_vector point, das_vector direction,
-                                                das_real tolerance_m, das_real samples_per_m, das_real constant)
+                                                das_real tolerance_m, das_real samples_per_m, das_real shift)
 {
-    return das_real_add(das_real_mul(das_transmit_path(wave, p, point, direction, tolerance_m), samples_per_m), constant);
+    return das_real_add(das_real_mul(das_transmit_path(wave, p, point, direction, tolerance_m), samples_per_m), shift);
 }
 
-/* Samples from the point back to the element; constant = delay_s fs. */
-DAS_KERNEL_FUNCTION das_real das_receive_delay(das_vector p, das_vector element, das_real samples_per_m, das_real constant)
+/* Samples from the point back to the element; shift = delay_s fs. */
+DAS_KERNEL_FUNCTION das_real das_receive_delay(das_vector p, das_vector element, das_real samples_per_m, das_real shift)
 {
-    return das_real_add(das_real_mul(das_vector_length(das_vector_sub(p, element)), samples_per_m), constant);
+    return das_real_add(das_real_mul(das_vector_length(das_vector_sub(p, element)), samples_per_m), shift);
 }
 
 /* ---------------------------------------------------------------------------
@@ -309,13 +309,13 @@ typedef struct das_rotation {
     das_value re, im;
 } das_rotation;
 
-/* exp(+j 2 pi f_d tau) from the unclamped sample position s: f_d tau = s turns_per_sample + constant
- * turns, turns_per_sample = f_d / fs, constant = f_d t0_t (less whole turns), or 0 when the phase refers
+/* exp(+j 2 pi f_d tau) from the unclamped sample position s: f_d tau = s turns_per_sample + shift
+ * turns, turns_per_sample = f_d / fs, shift = f_d t0_t (less whole turns), or 0 when the phase refers
  * to sample 0. Whole turns go before the value loses digits. */
-DAS_KERNEL_FUNCTION das_rotation das_phase_rotation(das_real s, das_real turns_per_sample, das_real constant)
+DAS_KERNEL_FUNCTION das_rotation das_phase_rotation(das_real s, das_real turns_per_sample, das_real shift)
 {
     das_rotation phase;
-    das_real turns = das_real_add(das_real_mul(s, turns_per_sample), constant);
+    das_real turns = das_real_add(das_real_mul(s, turns_per_sample), shift);
     das_value angle = DAS_VALUE(2.0) * DAS_VALUE_PI * das_real_value(das_real_sub(turns, das_real_rint(turns)));
     phase.re = DAS_VALUE_COS(angle);
     phase.im = DAS_VALUE_SIN(angle);
