@@ -1,0 +1,133 @@
+/* What the files of the CPU backend share. */
+#ifndef DAS_CPU_BACKEND_H
+#define DAS_CPU_BACKEND_H
+
+#include "backend.h"
+#include "kernel.h"
+
+/* ---- cpu_features.c ---- */
+
+typedef enum das_cpu_isa { DAS_CPU_SCALAR, DAS_CPU_AVX2, DAS_CPU_AVX512, DAS_CPU_NEON, DAS_CPU_ISA_COUNT } das_cpu_isa;
+
+typedef struct das_cpu_features {
+    bool has[DAS_CPU_ISA_COUNT];
+    bool narrow_512; /* 512-bit vectors run at half rate or lower the clock: AVX2 is as fast */
+    char model[64];
+} das_cpu_features;
+
+void das_cpu_detect(das_cpu_features *features);
+das_cpu_isa das_cpu_best(const das_cpu_features *features);
+const char *das_cpu_isa_name(das_cpu_isa isa);
+
+typedef struct das_cpu_device {
+    das_cpu_isa isa;
+} das_cpu_device;
+
+/* ---- cpu_plan.c ---- */
+
+typedef struct das_cpu_element {
+    das_vector position, normal;
+    double constant; /* d_r fs */
+    double weight;
+} das_cpu_element;
+
+typedef struct das_cpu_transmit {
+    int wave; /* DAS_WAVE_... */
+    das_vector point, direction;
+    double constant; /* (constant_s + d_t - t0_t) fs */
+    double turns;    /* of the phase at sample 0 of the record: f_d t0_t less whole turns, or 0 */
+} das_cpu_transmit;
+
+typedef struct das_cpu_pair {
+    int64_t offset;
+    double weight;
+    int32_t inner, outer;
+} das_cpu_pair;
+
+/* How the general path works: for each tile of points and each `outer`, the pairs of it. The outer is the transmit, or
+ * the receive element if only those are kept apart. */
+typedef struct das_cpu_general {
+    bool outer_receive;
+    int64_t outer_count, inner_count;
+    int64_t tile_points, tile_count;
+    int64_t chunk_frames; /* frames that share one evaluation of positions and weights */
+    bool cached;          /* delays of all inner rows of a tile are kept */
+    uint64_t lane_bytes;
+} das_cpu_general;
+
+struct das_cpu_fast;
+
+typedef struct das_cpu_plan {
+    das_problem problem; /* arrays that the plan does not keep are NULL */
+    das_device *device;
+    das_cpu_isa isa;
+    void *memory; /* everything below */
+
+    das_cpu_element *receive;
+    das_cpu_transmit *transmit;
+    das_cpu_pair *pair;   /* sorted by outer, inner; NULL: every pair has weight 1 and lies where the strides say */
+    int64_t *pair_first;  /* [outer_count + 1] */
+    double *transmit_delay, *receive_delay; /* tables in samples, or NULL */
+    float *transmit_weight, *receive_weight;
+    void *window; /* table in das_value, or NULL */
+
+    double samples_per_m, tolerance_m, inverse_2f, turns_per_sample;
+
+    das_cpu_general general;
+    struct das_cpu_fast *fast; /* NULL: the general path */
+    int64_t lanes;
+    uint64_t plan_bytes, slot_bytes;
+    int32_t tiles;
+} das_cpu_plan;
+
+das_status das_cpu_plan_query(das_device *device, const das_problem *problem, das_plan_layout *layout, das_error *error);
+das_status das_cpu_plan_create(das_plan *plan, const das_problem *problem, das_error *error);
+void das_cpu_plan_destroy(das_plan *plan);
+das_status das_cpu_slot_create(das_plan *plan, das_slot *slot, das_error *error);
+void das_cpu_slot_destroy(das_plan *plan, das_slot *slot);
+
+/* Hands out pieces of one block; with base NULL it only counts. */
+typedef struct das_cpu_arena {
+    char *base;
+    uint64_t used;
+} das_cpu_arena;
+
+/* count * size bytes, aligned to 64; NULL while counting. */
+void *das_cpu_take(das_cpu_arena *arena, int64_t count, size_t size);
+
+/* ---- cpu_reconstruct.c ---- */
+
+das_status das_cpu_reconstruct(das_plan *plan, das_slot *slot, das_queue *queue, const das_work *work, das_error *error);
+
+/* One call on its way. */
+typedef struct das_cpu_job {
+    const das_cpu_plan *plan;
+    const das_work *work;
+    const char *data;
+    char *image;
+    char *scratch; /* of the slot */
+    int64_t unit_count;
+    atomic_llong next_unit, units_done;
+    atomic_bool cancelled;
+    atomic_flag reporting;
+} das_cpu_job;
+
+/* The next unit of work for a lane, or -1. Reports progress on the way. */
+int64_t das_cpu_next(das_cpu_job *job);
+
+/* Bytes from the start of the image to element (frame, transmit, receive) of point index `point`. */
+int64_t das_cpu_image_offset(const das_problem *problem, int64_t frame, int64_t transmit, int64_t receive, int64_t point);
+
+/* Stores (or adds) one value; `im` is ignored by real images. */
+void das_cpu_store(das_type type, char *where, bool accumulate, double re, double im);
+
+/* ---- the general path: cpu_scalar.c (float), cpu_double.c ---- */
+
+uint64_t das_cpu_general_lane_f32(const das_cpu_plan *plan);
+uint64_t das_cpu_general_lane_f64(const das_cpu_plan *plan);
+void das_cpu_general_run_f32(das_cpu_job *job, int64_t lane);
+void das_cpu_general_run_f64(das_cpu_job *job, int64_t lane);
+
+float das_cpu_half(uint16_t bits); /* IEEE binary16 */
+
+#endif
