@@ -33,9 +33,11 @@ void das_acquisition_destroy(das_acquisition **acquisition)
 static das_status set_array(double **array, int64_t *array_count, const double *values, int64_t count, int64_t width,
                             const char *name, das_error *error)
 {
-    DAS_REQUIRE(count >= 1 && count <= INT64_MAX / width, error, "count is %" PRId64 "; expected 1 or more", count);
+    das_status status = das_check_count(count, width, "count", error);
+    if (status != DAS_OK)
+        return status;
     DAS_REQUIRE(values != NULL, error, "%s is NULL; expected %" PRId64 " values", name, count * width);
-    das_status status = das_check_finite(values, count * width, name, error);
+    status = das_check_finite(values, count * width, name, error);
     void *copy = NULL;
     if (status == DAS_OK)
         status = das_duplicate(values, count * width, sizeof(double), &copy, error);
@@ -363,12 +365,12 @@ das_status das_acquisition_set_pair_weights(das_acquisition *acquisition, int64_
         acquisition->pair_weight_transmits = acquisition->pair_weight_receives = 0;
         return DAS_OK;
     }
-    DAS_REQUIRE(transmit_count >= 1, error, "transmit_count is %" PRId64 "; expected 1 or more", transmit_count);
-    DAS_REQUIRE(receive_count >= 1 && receive_count <= INT64_MAX / transmit_count, error,
-                "receive_count is %" PRId64 "; expected 1 or more", receive_count);
     int64_t ignored;
-    das_status status =
-        set_array(&acquisition->pair_weights, &ignored, weights, transmit_count * receive_count, 1, "weights", error);
+    das_status status = das_check_count(transmit_count, 1, "transmit_count", error);
+    if (status == DAS_OK)
+        status = das_check_count(receive_count, transmit_count, "receive_count", error);
+    if (status == DAS_OK)
+        status = set_array(&acquisition->pair_weights, &ignored, weights, transmit_count * receive_count, 1, "weights", error);
     if (status != DAS_OK)
         return status;
     acquisition->pair_weight_transmits = transmit_count;
@@ -382,6 +384,9 @@ das_status das_acquisition_set_traces(das_acquisition *acquisition, int64_t coun
     DAS_REQUIRE_POINTER(acquisition, error);
     DAS_REQUIRE(count >= 0, error, "count is %" PRId64 "; expected 0 (no list) or more", count);
     if (count > 0) {
+        das_status status = das_check_count(count, 1, "count", error);
+        if (status != DAS_OK)
+            return status;
         DAS_REQUIRE_POINTER(transmit, error);
         DAS_REQUIRE_POINTER(receive, error);
     }

@@ -9,7 +9,8 @@
  * A queue or event is used by one thread at a time, but queue_wait may be called
  * from another one meanwhile. The front end holds no lock
  * while it calls a backend, except that device_open is called with none and
- * device_close with no other user left.
+ * device_close with no other user left, that event_query may be called under a
+ * plan's lock, and transfers without a queue under one of their own.
  *
  * Errors: a member that fails fills `error` through das_fail(), returns the status
  * and leaves nothing behind. Failures that show up later, while queued work runs,

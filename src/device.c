@@ -64,12 +64,12 @@ das_status das_device_options_set_isa(das_device_options *options, const char *i
 {
     static const char *const known[] = {"scalar", "avx2", "avx512", "neon"};
     DAS_REQUIRE_POINTER(options, error);
+    bool ok = isa == NULL;
+    for (size_t i = 0; !ok && i < sizeof known / sizeof known[0]; i++)
+        ok = strcmp(isa, known[i]) == 0;
+    DAS_REQUIRE(ok, error, "isa is \"%.40s\"; expected \"scalar\", \"avx2\", \"avx512\" or \"neon\", or NULL", isa);
     if (isa == NULL)
         isa = "";
-    bool ok = isa[0] == '\0';
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-        ok = ok || strcmp(isa, known[i]) == 0;
-    DAS_REQUIRE(ok, error, "isa is \"%.40s\"; expected \"scalar\", \"avx2\", \"avx512\" or \"neon\"", isa);
     memcpy(options->host.isa, isa, strlen(isa) + 1);
     return DAS_OK;
 }

@@ -19,6 +19,10 @@
 das_status das_fail_v(das_error *error, das_status status, const char *format, va_list arguments)
     __attribute__((format(printf, 3, 0)));
 
+/* 1 or more, and together with `width` few enough that an array of them can exist: what is behind an absurd count is
+ * not read. */
+das_status das_check_count(int64_t count, int64_t width, const char *name, das_error *error);
+
 /* Every value finite, or the error names the first that is not. name[i] for count > 1. */
 das_status das_check_finite(const double *values, int64_t count, const char *name, das_error *error);
 

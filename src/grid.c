@@ -87,6 +87,8 @@ das_status das_grid_create_polar(const double apex_m[3], int64_t angle_count, co
     if (status == DAS_OK)
         status = das_check_finite(apex_m, 3, "apex_m", error);
     for (int k = 0; status == DAS_OK && k < 3; k++)
+        status = das_check_count(made.counts[k], 1, names[k], error);
+    for (int k = 0; status == DAS_OK && k < 3; k++)
         status = das_check_finite(values[k], made.counts[k], value_names[k], error);
     for (int k = 0; status == DAS_OK && k < 3; k++) {
         void *copy = NULL;
@@ -109,8 +111,8 @@ das_status das_grid_create_points(int64_t count, const double *points_m, das_gri
     *grid = NULL;
     DAS_REQUIRE_POINTER(points_m, error);
     das_status status = count_points(&made, names, error);
-    if (status == DAS_OK && count > INT64_MAX / 24)
-        status = das_fail(error, DAS_ERROR_TOO_LARGE, "count is %" PRId64 "; expected at most 2^63 / 24 points", count);
+    if (status == DAS_OK)
+        status = das_check_count(count, 3, "count", error);
     if (status == DAS_OK)
         status = das_check_finite(points_m, 3 * count, "points_m", error);
     void *copy = NULL;

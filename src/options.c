@@ -191,12 +191,8 @@ static das_status check_table(int64_t count, int64_t point_count, const void *ta
                     table_name, count, point_count);
         return DAS_OK;
     }
-    DAS_REQUIRE(count >= 1, error, "%s is %" PRId64 "; expected 1 or more", count_name, count);
-    DAS_REQUIRE(point_count >= 1, error, "point_count is %" PRId64 "; expected 1 or more", point_count);
-    if (point_count > INT64_MAX / 8 / count)
-        return das_fail(error, DAS_ERROR_TOO_LARGE, "%s x point_count is %" PRId64 " x %" PRId64 "; expected at most 2^60 values",
-                        count_name, count, point_count);
-    return DAS_OK;
+    das_status status = das_check_count(count, 1, count_name, error);
+    return status != DAS_OK ? status : das_check_count(point_count, count, "point_count", error);
 }
 
 static das_status check_times(const double *times, int64_t count, int64_t point_count, const char *name, das_error *error)

@@ -252,7 +252,14 @@ static das_status check_buffers(const das_plan *plan, das_buffer *data, das_buff
     return das_buffer_match(image, "image", p->image_type, 6, shape, p->image_strides, error);
 }
 
-/* A slot for one call, preferably one whose work is done; waits while other threads are queueing with all of them. */
+static bool is_done(const das_slot *slot)
+{
+    das_event *done = slot->done;
+    return !done->recorded || done->device->backend->event_query(done, NULL) == DAS_OK;
+}
+
+/* A slot for one call: one whose work is done, else the one used longest ago; waits while other threads are queueing
+ * with all of them. */
 static das_slot *acquire_slot(das_plan *plan)
 {
     das_slot *chosen = NULL;
@@ -262,6 +269,10 @@ static das_slot *acquire_slot(das_plan *plan)
             das_slot *slot = &plan->slots[i];
             if (slot->busy)
                 continue;
+            if (is_done(slot)) {
+                chosen = slot;
+                break;
+            }
             if (chosen == NULL || slot->used < chosen->used)
                 chosen = slot;
         }

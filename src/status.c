@@ -53,6 +53,15 @@ das_status das_fail(das_error *error, das_status status, const char *format, ...
     return status;
 }
 
+das_status das_check_count(int64_t count, int64_t width, const char *name, das_error *error)
+{
+    static const int64_t limit = INT64_C(1) << 48;
+    DAS_REQUIRE(count >= 1, error, "%s is %" PRId64 "; expected 1 or more", name, count);
+    if (count > limit / width)
+        return das_fail(error, DAS_ERROR_TOO_LARGE, "%s is %" PRId64 "; expected at most %" PRId64, name, count, limit / width);
+    return DAS_OK;
+}
+
 das_status das_check_finite(const double *values, int64_t count, const char *name, das_error *error)
 {
     for (int64_t i = 0; i < count; i++) {
