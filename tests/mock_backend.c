@@ -22,7 +22,7 @@ typedef struct mock_device {
 
 typedef struct mock_buffer {
     unsigned char *storage; /* known to nobody else, but for DAS_MEMORY_HOST */
-    size_t mapped, usable;  /* bytes: with and without the last page, which faults */
+    size_t mapped, usable;  /* bytes: with and without the last page, which faults; 0 for imports */
     void *address;          /* of the device: faults */
     das_buffer inner;
     int64_t pending;
@@ -66,7 +66,7 @@ typedef struct mock_queue {
     pthread_t worker;
     command ring[RING];
     int64_t given, done; /* commands since the start */
-    bool held, quit;
+    bool held, quit, blocked; /* blocked: by an event */
     int64_t allowed; /* commands that may start in spite of being held */
     atomic_int users;
 } mock_queue;
@@ -386,6 +386,31 @@ static das_status mock_buffer_create(das_buffer *buffer, das_error *error)
     return DAS_OK;
 }
 
+/* Memory of the caller, which the queues use later like any other. */
+static das_status mock_buffer_import(das_buffer *buffer, uint64_t native, das_error *error)
+{
+    das_status status = enter(DAS_MOCK_BUFFER_IMPORT, error);
+    mock_device *device = buffer->device->impl;
+    require(native != 0 && buffer->bytes >= 1 && buffer->imported, "buffer_import", "not an import of any memory");
+    if (status != DAS_OK)
+        return status;
+    mock_buffer *mock = calloc(1, sizeof *mock);
+    if (mock == NULL)
+        return das_fail(error, DAS_ERROR_OUT_OF_MEMORY, "no memory for the buffer object");
+    mock->storage = mock->address = (void *)(uintptr_t)native;
+    mock->inner.device = device->inner;
+    mock->inner.bytes = buffer->bytes;
+    mock->inner.imported = true;
+    status = das_backend_cpu.buffer_import(&mock->inner, native, error);
+    if (status != DAS_OK) {
+        free(mock);
+        return status;
+    }
+    buffer->impl = mock;
+    count_object(device, 1);
+    return DAS_OK;
+}
+
 static void mock_buffer_destroy(das_buffer *buffer)
 {
     mock_buffer *mock = buffer->impl;
@@ -401,8 +426,10 @@ static void mock_buffer_destroy(das_buffer *buffer)
         }
     pthread_mutex_unlock(&lock);
     das_backend_cpu.buffer_destroy(&mock->inner);
-    munmap(mock->storage, mock->mapped);
-    munmap(mock->address, mock->mapped);
+    if (mock->mapped != 0) {
+        munmap(mock->storage, mock->mapped);
+        munmap(mock->address, mock->mapped);
+    }
     free(mock);
     count_object(buffer->device->impl, -1);
 }
@@ -493,9 +520,13 @@ static void *work_on_queue(void *argument)
         if (queue->allowed > 0)
             queue->allowed--;
         command *c = &queue->ring[queue->done % RING];
-        if (c->kind == COMMAND_WAIT)
+        if (c->kind == COMMAND_WAIT && c->event->passed < c->generation) {
+            queue->blocked = true;
+            pthread_cond_broadcast(&changed);
             while (c->event->passed < c->generation)
                 pthread_cond_wait(&changed, &lock);
+            queue->blocked = false;
+        }
         das_status failure = command_failure(c);
         pthread_mutex_unlock(&lock);
 
@@ -675,6 +706,17 @@ void das_mock_await_pending(das_queue *queue, int64_t commands)
     while (mock->given - mock->done > commands)
         pthread_cond_wait(&changed, &lock);
     pthread_mutex_unlock(&lock);
+}
+
+bool das_mock_settle(das_queue *queue)
+{
+    mock_queue *mock = queue->impl;
+    pthread_mutex_lock(&lock);
+    while (mock->done < mock->given && !mock->blocked)
+        pthread_cond_wait(&changed, &lock);
+    bool drained = mock->done == mock->given;
+    pthread_mutex_unlock(&lock);
+    return drained;
 }
 
 /* ---- events ---- */
@@ -979,13 +1021,14 @@ static const das_backend mock_backend = {
     .version = DAS_BACKEND_VERSION,
     .name = "mock",
     .built = true,
+    .fork_safe = false,
     .device_count = mock_device_count,
     .device_list = mock_device_list,
     .device_open = mock_device_open,
     .device_close = mock_device_close,
     .device_auto = mock_device_auto,
     .buffer_create = mock_buffer_create,
-    .buffer_import = NULL,
+    .buffer_import = mock_buffer_import,
     .buffer_destroy = mock_buffer_destroy,
     .queue_create = mock_queue_create,
     .queue_import = NULL,

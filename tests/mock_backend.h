@@ -78,6 +78,9 @@ int64_t das_mock_pending(das_queue *queue);
 /* Blocks until that many commands at most are pending. */
 void das_mock_await_pending(das_queue *queue, int64_t commands);
 
+/* Blocks until the queue has done everything (true) or waits for an event of another queue (false). */
+bool das_mock_settle(das_queue *queue);
+
 /* ---- memory, objects, time ---- */
 
 /* Bytes that plans and slots hold on the device now. */
