@@ -166,23 +166,16 @@ static das_status make_work(const das_plan *plan, const das_run *run, das_work *
     return DAS_OK;
 }
 
-/* Bytes that frames first .. first + count - 1 reach to, from what frames 0 .. frame_count - 1 reach to. */
-static das_status reach(int64_t frame_stride, int64_t first, int64_t count, int64_t frame_count, uint64_t plan_bytes,
+/* Bytes that an array of frames first_frame .. first_frame + shape[0] - 1 reaches to. */
+static das_status reach(int64_t first, int32_t axes, const int64_t *shape, const int64_t *strides, int64_t first_frame,
                         size_t element, const char *name, uint64_t *bytes, das_error *error)
 {
-    int64_t end, high = (int64_t)(plan_bytes / element), shift;
-    if (__builtin_add_overflow(first, count, &end))
-        return das_fail(error, DAS_ERROR_TOO_LARGE, "%s frame %" PRId64 " is too large a number", name, first);
-    DAS_REQUIRE(frame_stride >= 0 || end <= frame_count, error,
-                "%s frame %" PRId64 " with a negative frame stride lies before the buffer; expected 0 to %" PRId64, name, end - 1,
-                frame_count - 1);
-    /* The frame that reaches farthest: the last, or the first with a negative stride. */
-    int64_t frames = frame_stride > 0 ? end - frame_count : first;
-    if (frame_stride == 0)
-        frames = 0;
-    if (__builtin_mul_overflow(frame_stride, frames, &shift) || __builtin_add_overflow(high, shift, &high) ||
-        __builtin_mul_overflow(high, (int64_t)element, &high))
-        return das_fail(error, DAS_ERROR_TOO_LARGE, "%s frame %" PRId64 " lies beyond 2^63 bytes", name, end - 1);
+    int64_t shift, low, high;
+    if (__builtin_mul_overflow(first_frame, strides[0], &shift) || __builtin_add_overflow(first, shift, &first) ||
+        !das_extent(first, axes, shape, strides, &low, &high) || __builtin_mul_overflow(high, (int64_t)element, &high))
+        return das_fail(error, DAS_ERROR_TOO_LARGE, "%s frames from %" PRId64 " lie beyond 2^63 bytes", name, first_frame);
+    DAS_REQUIRE(low >= 0, error, "%s frames are %" PRId64 " from %" PRId64 ", which reach element %" PRId64 "; expected 0 or more",
+                name, shape[0], first_frame, low);
     *bytes = (uint64_t)high;
     return DAS_OK;
 }
@@ -192,12 +185,20 @@ static das_status call_bytes(const das_plan *plan, const das_work *work, uint64_
                              das_error *error)
 {
     const das_problem *p = &plan->problem;
-    das_status status = reach(p->frame_stride, work->first_frame, work->frame_count, p->frame_count, p->input_bytes,
-                              das_type_bytes(p->data_type), "data", data_bytes, error);
+    const bool dense = p->trace_count == 0;
+    const int64_t dense_shape[4] = {work->frame_count, p->transmit_count, p->receive_count, p->sample_count};
+    const int64_t dense_strides[4] = {p->frame_stride, p->transmit_stride, p->receive_stride, p->sample_stride};
+    const int64_t trace_shape[3] = {work->frame_count, p->trace_count, p->sample_count};
+    const int64_t trace_strides[3] = {p->frame_stride, p->trace_stride, p->sample_stride};
+    int64_t image_shape[6];
+    memcpy(image_shape, p->image_shape, sizeof image_shape);
+    image_shape[0] = work->frame_count;
+    das_status status = reach(p->first, dense ? 4 : 3, dense ? dense_shape : trace_shape, dense ? dense_strides : trace_strides,
+                              work->first_frame, das_type_bytes(p->data_type), "data", data_bytes, error);
     if (status != DAS_OK)
         return status;
-    return reach(p->image_strides[0], work->image_first_frame, work->frame_count, p->frame_count,
-                 p->output_bytes, das_type_bytes(p->image_type), "image", image_bytes, error);
+    return reach(p->image_first, 6, image_shape, p->image_strides, work->image_first_frame, das_type_bytes(p->image_type),
+                 "image", image_bytes, error);
 }
 
 static das_status check_buffer(const das_plan *plan, const das_buffer *buffer, uint64_t needed, das_type type, const char *name,
