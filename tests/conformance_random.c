@@ -70,7 +70,7 @@ static void draw_transmits(draw *d, bool full_matrix)
     bool positive = s->o.normalization == ORACLE_BY_WEIGHTS;
     int wave = integer(d, 0, 4);
     /* A huge time of sample 0 that a delay takes back again: lost in single precision. */
-    double huge = chance(d, 0.1) ? 0.1 : 0, start = chance(d, 0.5) ? d->unit_s * uniform(d, -0.2, 0.3) * d->depth : 0;
+    double huge = chance(d, 0.1) && s->precision != DAS_PRECISION_DOUBLE ? 0.1 : 0, start = chance(d, 0.5) ? d->unit_s * uniform(d, -0.2, 0.3) * d->depth : 0;
     s->all_elements = full_matrix;
     for (int i = 0; i < count; i++) {
         double *v = transmit[i].vector;
@@ -120,6 +120,8 @@ static void draw_grid(draw *d, bool regular)
     scenario *s = d->s;
     oracle_grid *g = &s->o.grid;
     double deep = d->depth * 1.15, wide = d->depth * 0.5;
+    /* Few enough points for the oracle, enough for blocks of any vector width. */
+    int widest = (int)fmin(60, fmax(20, sqrt(2.5e5 / (double)(s->o.transmits * s->o.receives))));
     int kind = regular ? 0 : integer(d, 0, 2);
     g->kind = (oracle_grid_kind)kind;
     for (int i = 0; i < 3; i++)
@@ -162,7 +164,7 @@ static void draw_grid(draw *d, bool regular)
         g->origin[1] = d->unit_m * (dimensions == 3 ? -4 : 0);
         g->origin[2] = d->unit_m * uniform(d, 1, d->depth / 3);
         for (int axis = 0; axis < 3; axis++) {
-            int along = order[axis], most = regular ? 60 : dimensions == 3 ? 9 : 24;
+            int along = order[axis], most = regular ? widest : dimensions == 3 ? 9 : 24;
             if (regular)
                 along = axis == 0 ? order[0] % 2 * 2 : axis == 1 ? 2 - order[0] % 2 * 2 : 1; /* x, z or z, x */
             if (along == 1 ? dimensions == 3 : along == 2 || dimensions > 1)
@@ -339,7 +341,10 @@ static void draw_image_layout(draw *d)
 static void draw_frames(draw *d)
 {
     scenario *s = d->s;
+    double terms = (double)oracle_points(&s->o) * (double)(s->o.trace ? s->o.traces : s->o.transmits * s->o.receives);
     s->frames = chance(d, 0.4) ? 1 : chance(d, 0.2) ? integer(d, 7, 35) : integer(d, 2, 5);
+    if ((double)s->frames * terms > 6e5)
+        s->frames = (int64_t)fmax(1, 6e5 / terms);
     s->data_frames = s->frames;
     if (chance(d, 0.3)) {
         s->run_range = true;
@@ -407,6 +412,9 @@ void conformance_draw(scenario *s, test_rng *rng, oracle_type type, oracle_inter
     d.unit_s = 1 / s->o.sampling_frequency_hz;
     d.unit_m = s->o.sound_speed_m_s * d.unit_s;
     d.depth = fmax((double)s->o.samples / 2, 12);
+    if (chance(&d, 0.15))
+        s->precision = chance(&d, 0.4) ? DAS_PRECISION_REDUCED : DAS_PRECISION_DOUBLE;
+    s->o.double_precision = s->precision == DAS_PRECISION_DOUBLE;
     s->o.normalization = chance(&d, 0.6) ? ORACLE_NO_DIVISION : (oracle_normalization)integer(&d, 1, 2);
 
     full_matrix = chance(&d, 0.2);
@@ -432,9 +440,6 @@ void conformance_draw(scenario *s, test_rng *rng, oracle_type type, oracle_inter
     if (chance(&d, 0.2))
         s->o.offset = type == ORACLE_U16 ? 32768 : type == ORACLE_U8 ? 127.5 : 2;
 
-    if (chance(&d, 0.15))
-        s->precision = chance(&d, 0.4) ? DAS_PRECISION_REDUCED : DAS_PRECISION_DOUBLE;
-    s->o.double_precision = s->precision == DAS_PRECISION_DOUBLE;
     if (chance(&d, 0.2))
         s->image_type = complex_data ? (chance(&d, 0.5) ? DAS_TYPE_CF32 : DAS_TYPE_CF64)
                                      : (chance(&d, 0.5) ? DAS_TYPE_F32 : DAS_TYPE_F64);

@@ -657,8 +657,12 @@ static double bound_of(const scenario *s)
     das_type type = scenario_image_type(s);
     if (s->precision == DAS_PRECISION_REDUCED)
         return 5e-4;
-    if (s->precision == DAS_PRECISION_DOUBLE)
-        return type == DAS_TYPE_F64 || type == DAS_TYPE_CF64 ? 1e-12 : 1.2e-7;
+    if (s->precision == DAS_PRECISION_DOUBLE) {
+        /* Roundings of the position, and of the phase in turns, grow with the depth: 1e-12 up to 500 of them. */
+        double turns = fabs(s->o.demodulation_frequency_hz) / s->o.sampling_frequency_hz * 6.283;
+        double deep = fmax(1, (double)s->o.samples * (1 + turns) / 500);
+        return type == DAS_TYPE_F64 || type == DAS_TYPE_CF64 ? 1e-12 * deep : 1.2e-7;
+    }
     return 1e-5;
 }
 

@@ -172,6 +172,7 @@ static void waves(void)
     transmit = scenario_transmits(&s, 1);
     transmit->wave = ORACLE_ELEMENT;
     transmit->vector[0] = 9e-3;
+    transmit->vector[2] = 0;
     scenario_point(&s, 0, 0, 12e-3);
     ramp(&s);
     expect("element transmit at 9 mm: 360", &s, 360, 0);

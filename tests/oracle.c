@@ -14,6 +14,7 @@ typedef struct {
     bool edge;     /* the decision behind path or tau is open */
     bool vanishing; /* weight so small that single precision may take it for 0 */
     real tau, weight;
+    real flat; /* weight without the aperture's window */
 } leg;
 
 static real dot(const real a[3], const real b[3])
@@ -196,7 +197,7 @@ static leg transmit_leg(const oracle_problem *problem, int64_t t, int64_t point,
     const oracle_transmit *transmit = &problem->transmit[t];
     real c = (real)problem->sound_speed_m_s, sample_m = c / (real)problem->sampling_frequency_hz;
     real a[3], b[3], o[3];
-    leg out = {true, false, false, 0, (real)transmit->weight};
+    leg out = {true, false, false, 0, (real)transmit->weight, 0};
 
     widen(transmit->origin, o);
     difference(p, transmit->vector, a);
@@ -236,6 +237,7 @@ static leg transmit_leg(const oracle_problem *problem, int64_t t, int64_t point,
     }
     if (problem->transmit_weight != NULL)
         out.weight *= (real)problem->transmit_weight[t * oracle_points(problem) + point];
+    out.flat = out.weight;
     out.path = out.path && out.weight != 0;
     return out;
 }
@@ -271,7 +273,7 @@ static leg receive_leg(const oracle_problem *problem, int64_t r, int64_t point, 
     const oracle_element *element = &problem->element[r];
     real c = (real)problem->sound_speed_m_s, sample_m = c / (real)problem->sampling_frequency_hz;
     real a[3], u[3], across[3], length;
-    leg out = {true, false, false, 0, (real)element->weight};
+    leg out = {true, false, false, 0, (real)element->weight, 0};
 
     difference(p, element->position, a);
     if (problem->receive_arrival_s != NULL) {
@@ -281,8 +283,9 @@ static leg receive_leg(const oracle_problem *problem, int64_t r, int64_t point, 
     } else {
         out.tau = norm(a) / c;
     }
+    out.flat = out.weight;
     if (problem->receive_weight != NULL) {
-        out.weight *= (real)problem->receive_weight[r * oracle_points(problem) + point];
+        out.flat = out.weight *= (real)problem->receive_weight[r * oracle_points(problem) + point];
     } else if (problem->f_number > 0) {
         real e = 1e-3L * sample_m, margin = (real)ORACLE_EDGE * sample_m, h, l, half_width, q;
         widen(element->normal, u);
@@ -331,76 +334,89 @@ static void tap(const record *of, int64_t n, real value[2])
     value[1] = (real)sample[1];
 }
 
-/* Sum of weight[k] * data[first + k]. */
-static void weigh(const record *of, int64_t first, int count, const real *weight, real value[2])
+/* floor() of what fits an integer. */
+static int64_t floor_of(real s)
 {
-    value[0] = value[1] = 0;
-    for (int k = 0; k < count; k++) {
-        real sample[2];
-        if (weight[k] == 0)
-            continue;
-        tap(of, first + k, sample);
-        value[0] += weight[k] * sample[0];
-        value[1] += weight[k] * sample[1];
-    }
-}
-
-static real sinc(real x)
-{
-    return x == 0 ? 1 : sinl(oracle_pi * x) / (oracle_pi * x);
+    int64_t i = (int64_t)s;
+    return (real)i > s ? i - 1 : i;
 }
 
 static int64_t round_half_even(real s)
 {
-    real below = floorl(s), fraction = s - below;
-    int64_t n = (int64_t)below;
+    int64_t n = floor_of(s);
+    real fraction = s - (real)n;
     if (fraction > 0.5L || (fraction == 0.5L && n % 2 != 0))
         n++;
     return n;
 }
 
-static void quadratic(const record *of, int64_t n, real u, real value[2])
+static real sinc(real x)
 {
-    real weight[3];
-    weight[0] = u * (u - 1) / 2;
-    weight[1] = 1 - u * u;
-    weight[2] = u * (u + 1) / 2;
-    weigh(of, n - 1, 3, weight, value);
+    return x == 0 ? 1 : (real)sin((double)(oracle_pi * x)) / (oracle_pi * x);
 }
 
-static void interpolate(const record *of, real s, real value[2])
+/* The value is the sum of weight[k] * data[first + k]. */
+typedef struct {
+    int64_t first;
+    int count;
+    real weight[6];
+} taps;
+
+static taps quadratic(int64_t n, real u)
 {
-    real floor_s = floorl(s), t = s - floor_s, t2 = t * t, t3 = t2 * t, weight[6], sum = 0;
-    int64_t i = (int64_t)floor_s, n = round_half_even(s);
-    switch (of->problem->interpolation) {
+    taps out = {n - 1, 3, {u * (u - 1) / 2, 1 - u * u, u * (u + 1) / 2}};
+    return out;
+}
+
+static taps interpolation_taps(oracle_interpolation interpolation, real s)
+{
+    int64_t i = floor_of(s), n = round_half_even(s);
+    real t = s - (real)i, t2 = t * t, t3 = t2 * t, sum = 0;
+    taps out = {n, 1, {1}};
+    switch (interpolation) {
     case ORACLE_NEAREST:
-        tap(of, n, value);
         break;
     case ORACLE_LINEAR:
-        weight[0] = 1 - t;
-        weight[1] = t;
-        weigh(of, i, 2, weight, value);
+        out.first = i;
+        out.count = 2;
+        out.weight[0] = 1 - t;
+        out.weight[1] = t;
         break;
     case ORACLE_QUADRATIC:
-        quadratic(of, n, s - (real)n, value);
-        break;
+        return quadratic(n, s - (real)n);
     case ORACLE_CUBIC:
-        weight[0] = -t / 2 + t2 - t3 / 2;
-        weight[1] = 1 - 5 * t2 / 2 + 3 * t3 / 2;
-        weight[2] = t / 2 + 2 * t2 - 3 * t3 / 2;
-        weight[3] = -t2 / 2 + t3 / 2;
-        weigh(of, i - 1, 4, weight, value);
+        out.first = i - 1;
+        out.count = 4;
+        out.weight[0] = -t / 2 + t2 - t3 / 2;
+        out.weight[1] = 1 - 5 * t2 / 2 + 3 * t3 / 2;
+        out.weight[2] = t / 2 + 2 * t2 - 3 * t3 / 2;
+        out.weight[3] = -t2 / 2 + t3 / 2;
         break;
     case ORACLE_LANCZOS3:
+        out.first = i - 2;
+        out.count = 6;
         for (int k = -2; k <= 3; k++) {
             real x = t - (real)k;
-            weight[k + 2] = x == (real)(int)x && x != 0 ? 0 : sinc(x) * sinc(x / 3);
-            sum += weight[k + 2];
+            out.weight[k + 2] = t == 0 && k != 0 ? 0 : sinc(x) * sinc(x / 3);
+            sum += out.weight[k + 2];
         }
         for (int k = 0; k < 6; k++)
-            weight[k] /= sum;
-        weigh(of, i - 2, 6, weight, value);
+            out.weight[k] /= sum;
         break;
+    }
+    return out;
+}
+
+static void weigh(const record *of, const taps *with, real value[2])
+{
+    value[0] = value[1] = 0;
+    for (int k = 0; k < with->count; k++) {
+        real sample[2];
+        if (with->weight[k] == 0)
+            continue;
+        tap(of, with->first + k, sample);
+        value[0] += with->weight[k] * sample[0];
+        value[1] += with->weight[k] * sample[1];
     }
 }
 
@@ -408,15 +424,18 @@ static void interpolate(const record *of, real s, real value[2])
 static real tie_jump(const record *of, real s)
 {
     real low[2], high[2], d[2];
-    int64_t below = (int64_t)floorl(s);
+    int64_t below = floor_of(s);
+    taps with;
     if (fabsl(s - (real)below - 0.5L) >= (real)ORACLE_TIE)
         return 0;
     if (of->problem->interpolation == ORACLE_NEAREST) {
         tap(of, below, low);
         tap(of, below + 1, high);
     } else if (of->problem->interpolation == ORACLE_QUADRATIC) {
-        quadratic(of, below, 0.5L, low);
-        quadratic(of, below + 1, -0.5L, high);
+        with = quadratic(below, 0.5L);
+        weigh(of, &with, low);
+        with = quadratic(below + 1, -0.5L);
+        weigh(of, &with, high);
     } else {
         return 0;
     }
@@ -456,12 +475,13 @@ static bool in_record(const oracle_problem *problem, real *s, bool *edge)
 
 typedef struct {
     real re, im, power, slack, divisor;
+    real flat; /* sum of |weight| without window */
 } sum;
 
 /* Six taps is the widest interpolation. */
 static void touch(const record *of, real s)
 {
-    int64_t i = (int64_t)floorl(s);
+    int64_t i = floor_of(s);
     for (int64_t n = i - 2; n <= i + 3; n++)
         if (n >= 0 && n < of->problem->samples)
             of->problem->touched[of->start + n * of->problem->sample_stride] = 1;
@@ -473,6 +493,7 @@ static void add_pair(const oracle_problem *problem, const leg *transmit, const l
     const oracle_transmit *event = &problem->transmit[t];
     real tau, s, full, phase_re = 1, phase_im = 0;
     bool edge;
+    taps with;
 
     full = weight * transmit->weight * receive->weight;
     if (weight == 0)
@@ -497,21 +518,23 @@ static void add_pair(const oracle_problem *problem, const leg *transmit, const l
     if (problem->demodulation_frequency_hz != 0) {
         real turns = (real)problem->demodulation_frequency_hz *
                      (problem->phase_at_sample_0 ? tau - (real)event->start_time_s : tau);
-        turns -= floorl(turns);
-        phase_re = cosl(2 * oracle_pi * turns);
-        phase_im = sinl(2 * oracle_pi * turns);
+        turns -= fabsl(turns) < 1e18L ? (real)floor_of(turns) : floorl(turns);
+        phase_re = (real)cos((double)(2 * oracle_pi * turns));
+        phase_im = (real)sin((double)(2 * oracle_pi * turns));
     }
+    with = interpolation_taps(problem->interpolation, s);
     for (int64_t f = 0; f < frames; f++) {
         record of = {problem, start + f * problem->frame_stride};
         sum *into = &total[f * values];
         real v[2] = {0, 0};
-        interpolate(&of, s, v);
+        weigh(&of, &with, v);
         if (problem->touched != NULL)
             touch(&of, s);
         into->re += full * (v[0] * phase_re - v[1] * phase_im);
         into->im += full * (v[0] * phase_im + v[1] * phase_re);
         into->power += full * full * (v[0] * v[0] + v[1] * v[1]);
         into->slack += fabsl(full) * tie_jump(&of, s);
+        into->flat += fabsl(weight * transmit->flat * receive->flat);
         into->divisor += problem->normalization == ORACLE_BY_COUNT ? 1 : full;
         value[f * values].terms++;
         value[f * values].edges += edge;
@@ -563,6 +586,10 @@ bool oracle_point(const oracle_problem *problem, int64_t point, int64_t first_fr
     }
     for (int64_t i = 0; ok && i < frames * values; i++) {
         real divisor = problem->normalization == ORACLE_NO_DIVISION ? 1 : total[i].divisor;
+        /* The window's cosine leaves a divisor so small few digits in single precision. */
+        if (problem->normalization == ORACLE_BY_WEIGHTS && problem->window != ORACLE_RECT &&
+            fabsl(divisor) < 0.01L * total[i].flat)
+            value[i].edges++;
         if (divisor == 0)
             continue;
         value[i].re = (double)(total[i].re / divisor);
