@@ -156,7 +156,7 @@ class _Object:
     kind = None
 
     def __init__(self, create, *arguments):
-        self.handle = c_void_p()
+        self.handle, self.borrowed = c_void_p(), {}
         _call(create, *arguments, byref(self.handle))
 
     def __del__(self):
@@ -168,7 +168,10 @@ class _Object:
             def method(self, *arguments, _name=f"{cls.kind}_{name}", _signature=signature):
                 if len(arguments) < len(_signature) and _signature.endswith("?"):
                     arguments += (None,)
-                _call(_name, self.handle, *_convert(_signature, arguments))
+                converted = _convert(_signature, arguments)
+                _call(_name, self.handle, *converted)
+                if _signature in ("D2", "F2"):  # the library reads tables when the plan is made
+                    self.borrowed[_name] = converted
             method.__name__ = name
             setattr(cls, name, method)
 
