@@ -213,6 +213,25 @@ static das_status check_buffer(const das_plan *plan, const das_buffer *buffer, u
     return DAS_OK;
 }
 
+/* A description speaks of the whole buffer, which may hold another number of frames than the plan: at least `end`. */
+static das_status match_frames(const das_buffer *buffer, const char *name, das_type type, int32_t ndim, const int64_t *shape,
+                               const int64_t *strides, int64_t end, das_error *error)
+{
+    if (!buffer->described || das_buffer_match(buffer, name, type, ndim, shape, strides, NULL) == DAS_OK)
+        return DAS_OK;
+    bool pairs = das_type_is_complex(type) && !das_type_is_complex(buffer->type);
+    int32_t k = 0;
+    while (k < buffer->ndim && buffer->shape[k] == 1)
+        k++;
+    int64_t described[6];
+    memcpy(described, shape, (size_t)ndim * sizeof *shape);
+    if (k < buffer->ndim && buffer->strides[k] == strides[0] * (pairs ? 2 : 1) && buffer->shape[k] >= end)
+        described[0] = buffer->shape[k];
+    else if (end == 1)
+        described[0] = 1;
+    return das_buffer_match(buffer, name, type, ndim, described, strides, error);
+}
+
 static das_status check_buffers(const das_plan *plan, das_buffer *data, das_buffer *image, const das_work *work,
                                 das_error *error)
 {
@@ -228,29 +247,19 @@ static das_status check_buffers(const das_plan *plan, das_buffer *data, das_buff
     uintptr_t a = (uintptr_t)data->host_pointer, b = (uintptr_t)image->host_pointer;
     DAS_REQUIRE(data != image && (a == 0 || b == 0 || a + data_bytes <= b || b + image_bytes <= a), error,
                 "image shares memory with data; expected distinct buffers");
-    if (!data->described && !image->described)
-        return DAS_OK;
-    /* A description speaks of the whole buffer, which may hold more frames than the call takes. */
-    int64_t data_frames = p->frame_count, image_frames = p->frame_count;
-    if (data->described && data->ndim > 0 && data->shape[0] > work->first_frame && p->frame_count > 1)
-        data_frames = data->shape[0];
-    if (image->described && image->ndim > 0 && image->shape[0] > work->image_first_frame && p->frame_count > 1)
-        image_frames = image->shape[0];
     if (p->dense) {
-        const int64_t shape[4] = {data_frames, p->transmit_count, p->receive_count, p->sample_count};
+        const int64_t shape[4] = {p->frame_count, p->transmit_count, p->receive_count, p->sample_count};
         const int64_t strides[4] = {p->frame_stride, p->transmit_stride, p->receive_stride, p->sample_stride};
-        status = das_buffer_match(data, "data", p->data_type, 4, shape, strides, error);
+        status = match_frames(data, "data", p->data_type, 4, shape, strides, work->first_frame + work->frame_count, error);
     } else {
-        const int64_t shape[3] = {data_frames, p->trace_count, p->sample_count};
+        const int64_t shape[3] = {p->frame_count, p->trace_count, p->sample_count};
         const int64_t strides[3] = {p->frame_stride, p->trace_stride, p->sample_stride};
-        status = das_buffer_match(data, "data", p->data_type, 3, shape, strides, error);
+        status = match_frames(data, "data", p->data_type, 3, shape, strides, work->first_frame + work->frame_count, error);
     }
     if (status != DAS_OK)
         return status;
-    int64_t shape[6];
-    memcpy(shape, p->image_shape, sizeof shape);
-    shape[0] = image_frames;
-    return das_buffer_match(image, "image", p->image_type, 6, shape, p->image_strides, error);
+    return match_frames(image, "image", p->image_type, 6, p->image_shape, p->image_strides,
+                        work->image_first_frame + work->frame_count, error);
 }
 
 static bool is_done(const das_slot *slot)
