@@ -143,14 +143,15 @@ DAS_KERNEL_FUNCTION das_real das_receive_delay(das_vector p, das_vector element,
  * Aperture and apodization
  * ------------------------------------------------------------------------- */
 
-/* Window argument q in 0..1, or -1 where the element takes no part. inverse_2f = 1 / (2 F),
- * tolerance_m = 1e-3 c / fs. F > 0: without an f-number do not ask. */
+/* 1 - q for the window argument q in 0..1, or -1 where the element takes no part. inverse_2f = 1 / (2 F),
+ * tolerance_m = 1e-3 c / fs. F > 0: without an f-number do not ask. 1 - q rather than q, so that weights near the
+ * edge of the aperture, where windows go to 0, keep their relative accuracy in float. */
 DAS_KERNEL_FUNCTION das_value das_aperture(das_vector p, das_vector element, das_vector normal, das_real inverse_2f,
                                            das_real tolerance_m)
 {
     das_vector d = das_vector_sub(p, element), across;
     das_real h = das_vector_dot(d, normal), l, half_width;
-    das_value q;
+    das_value margin;
     across.x = das_real_sub(d.x, das_real_mul(h, normal.x));
     across.y = das_real_sub(d.y, das_real_mul(h, normal.y));
     across.z = das_real_sub(d.z, das_real_mul(h, normal.z));
@@ -158,8 +159,8 @@ DAS_KERNEL_FUNCTION das_value das_aperture(das_vector p, das_vector element, das
     half_width = das_real_mul(h, inverse_2f);
     if (!das_real_less(tolerance_m, h) || !das_real_less_equal(l, das_real_add(half_width, tolerance_m)))
         return DAS_VALUE(-1.0);
-    q = das_real_value(l) / das_real_value(half_width);
-    return q < DAS_VALUE(1.0) ? q : DAS_VALUE(1.0);
+    margin = das_real_value(das_real_sub(half_width, l)) / das_real_value(half_width);
+    return margin > DAS_VALUE(0.0) ? margin : DAS_VALUE(0.0);
 }
 
 /* The values of das_window. */
@@ -169,22 +170,26 @@ DAS_KERNEL_FUNCTION das_value das_aperture(das_vector p, das_vector element, das
 #define DAS_KERNEL_WINDOW_TUKEY 3
 #define DAS_KERNEL_WINDOW_TABLE 4
 
-/* Weight at q in 0..1. `table` has table_count >= 2 values over q in 0..1; only for the table window. */
-DAS_KERNEL_FUNCTION das_value das_window_weight(int window, das_value q, das_value parameter,
+/* (1 + cos(pi q)) / 2 at 1 - q = x. */
+DAS_KERNEL_FUNCTION das_value das_raised_cosine(das_value x)
+{
+    das_value s = DAS_VALUE_SIN(DAS_VALUE(0.5) * DAS_VALUE_PI * x);
+    return s * s;
+}
+
+/* Weight for what das_aperture() gave, if not -1. `table` has table_count >= 2 values over q in 0..1; only for the
+ * table window. */
+DAS_KERNEL_FUNCTION das_value das_window_weight(int window, das_value margin, das_value parameter,
                                                 DAS_KERNEL_GLOBAL const das_value *table, das_index table_count)
 {
     if (window == DAS_KERNEL_WINDOW_HANN)
-        return DAS_VALUE(0.5) + DAS_VALUE(0.5) * DAS_VALUE_COS(DAS_VALUE_PI * q);
+        return das_raised_cosine(margin);
     if (window == DAS_KERNEL_WINDOW_HAMMING)
-        return DAS_VALUE(0.54) + DAS_VALUE(0.46) * DAS_VALUE_COS(DAS_VALUE_PI * q);
-    if (window == DAS_KERNEL_WINDOW_TUKEY) {
-        das_value flat = DAS_VALUE(1.0) - parameter;
-        if (q <= flat)
-            return DAS_VALUE(1.0);
-        return DAS_VALUE(0.5) + DAS_VALUE(0.5) * DAS_VALUE_COS(DAS_VALUE_PI * ((q - flat) / parameter));
-    }
+        return DAS_VALUE(0.08) + DAS_VALUE(0.92) * das_raised_cosine(margin);
+    if (window == DAS_KERNEL_WINDOW_TUKEY)
+        return margin >= parameter ? DAS_VALUE(1.0) : das_raised_cosine(margin / parameter);
     if (window == DAS_KERNEL_WINDOW_TABLE) {
-        das_value at = q * (das_value)(table_count - 1), t;
+        das_value at = (DAS_VALUE(1.0) - margin) * (das_value)(table_count - 1), t;
         das_index i = (das_index)at;
         if (i > table_count - 2)
             i = table_count - 2;

@@ -34,8 +34,8 @@ typedef struct das_cpu_element {
 typedef struct das_cpu_transmit {
     int wave; /* DAS_WAVE_... */
     das_vector point, direction;
-    double constant; /* (constant_s + d_t - t0_t) fs */
-    double turns;    /* of the phase at sample 0 of the record: f_d t0_t less whole turns, or 0 */
+    double constant; /* samples to add to what depends on the point: (constant_s + d_t - t0_t) fs; 0 with a table */
+    double turns;    /* likewise for the phase, which t0_t does not shift unless it refers to sample 0 */
 } das_cpu_transmit;
 
 typedef struct das_cpu_pair {

@@ -38,10 +38,12 @@ static void fill_geometry(das_cpu_plan *plan, const das_problem *problem)
                    : from->kind == DAS_TRANSMIT_FOCUSED ? DAS_WAVE_FOCUSED
                    : from->kind == DAS_TRANSMIT_NONE    ? DAS_WAVE_NONE
                                                         : DAS_WAVE_POINT;
-        to->constant = (from->constant_s + (from->delay_s - from->start_time_s)) * fs;
-        double turns = problem->phase_reference == DAS_PHASE_REFERENCE_TIME_ZERO
-                           ? problem->demodulation_frequency_hz * from->start_time_s
-                           : 0.0;
+        /* A table has the arrival time whole, and its delay and start time already. */
+        const bool table = problem->transmit_times_s != NULL;
+        to->constant = table ? 0.0 : (from->constant_s + (from->delay_s - from->start_time_s)) * fs;
+        const double start_s = problem->phase_reference == DAS_PHASE_REFERENCE_TIME_ZERO ? 0.0 : from->start_time_s;
+        double turns = problem->demodulation_frequency_hz *
+                       (table ? from->start_time_s - start_s : from->constant_s + (from->delay_s - start_s));
         to->turns = turns - rint(turns);
     }
 }
