@@ -1,0 +1,312 @@
+#include "opencl_backend.h"
+
+#include <string.h>
+
+/* ---------------------------------------------------------------------------
+ * Slots
+ * ------------------------------------------------------------------------- */
+
+das_status das_opencl_slot_create(das_plan *plan, das_slot *slot, das_error *error)
+{
+    const das_opencl_device *own = das_opencl_of(plan->device);
+    const das_opencl_plan *made = plan->impl;
+    das_opencl_slot *fresh = das_device_allocate(plan->device, sizeof *fresh);
+    cl_int code = CL_SUCCESS;
+    das_status status = DAS_OK;
+    if (fresh == NULL)
+        return das_fail(error, DAS_ERROR_OUT_OF_MEMORY, "no memory for an OpenCL slot");
+    memset(fresh, 0, sizeof *fresh);
+    slot->impl = fresh;
+    fresh->general = own->cl->CreateKernel(made->program, "das_general", &code);
+    if (fresh->general == NULL)
+        status = das_opencl_fail(plan->device, error, code, "clCreateKernel");
+    for (int table = 0; table < DAS_OPENCL_TABLES && status == DAS_OK; table++)
+        if (made->streamed[table] != NULL)
+            status = das_opencl_memory_create(plan->device,
+                                              das_opencl_table_entry(table) * (uint64_t)made->choice.chunk_points *
+                                                  (uint64_t)das_opencl_table_rows(&plan->problem, table),
+                                              NULL, "scratch memory for tables", &fresh->tables[table], error);
+    if (status != DAS_OK)
+        das_opencl_slot_destroy(plan, slot);
+    return status;
+}
+
+void das_opencl_slot_destroy(das_plan *plan, das_slot *slot)
+{
+    das_opencl_slot *old = slot->impl;
+    for (int table = 0; table < DAS_OPENCL_TABLES; table++)
+        das_opencl_memory_destroy(plan->device, &old->tables[table]);
+    if (old->general != NULL)
+        das_opencl_of(plan->device)->cl->ReleaseKernel(old->general);
+    das_device_release(plan->device, old);
+    slot->impl = NULL;
+}
+
+/* ---------------------------------------------------------------------------
+ * A call in progress
+ * ------------------------------------------------------------------------- */
+
+typedef struct call {
+    das_plan *plan;
+    das_opencl_plan *made;
+    das_opencl_slot *slot;
+    das_queue *queue;
+    const das_opencl_api *cl;
+    const das_work *work;
+    das_error *error;
+    cl_event before; /* of the last launch but one, to wait for when there is a progress callback */
+    int64_t done, steps;
+} call;
+
+/* Arguments 0.. in order; the first failure stays. */
+typedef struct arguments {
+    call *call;
+    cl_kernel kernel;
+    cl_uint next;
+    cl_int code;
+} arguments;
+
+static void pass(arguments *a, size_t bytes, const void *value)
+{
+    if (a->code == CL_SUCCESS)
+        a->code = a->call->cl->SetKernelArg(a->kernel, a->next++, bytes, value);
+}
+
+/* What the plan does not have is replaced by memory that it has: such arguments are never read. */
+static void pass_memory(arguments *a, cl_mem memory)
+{
+    cl_mem given = memory != NULL ? memory : a->call->made->reals;
+    pass(a, sizeof given, &given);
+}
+
+static void pass_long(arguments *a, int64_t value)
+{
+    pass(a, sizeof value, &value);
+}
+
+/* Hands a launch to the device; with a progress callback waits for the one before it, so that the
+ * fraction means work done while the device never idles. */
+static das_status submit(call *c, cl_event event)
+{
+    cl_int code = CL_SUCCESS;
+    das_status status;
+    if (c->work->progress != NULL) {
+        code = c->cl->RetainEvent(event);
+        if (code != CL_SUCCESS) {
+            c->cl->ReleaseEvent(event);
+            return das_opencl_fail(c->plan->device, c->error, code, "clRetainEvent");
+        }
+    }
+    status = das_opencl_queue_submit(c->queue, event, c->error);
+    if (c->work->progress == NULL)
+        return status;
+    if (c->before != NULL) {
+        if (status == DAS_OK) {
+            code = c->cl->WaitForEvents(1, &c->before);
+            if (code != CL_SUCCESS)
+                status = das_opencl_fail(c->plan->device, c->error, code, "clWaitForEvents");
+        }
+        c->cl->ReleaseEvent(c->before);
+    }
+    c->before = event;
+    if (status == DAS_OK && c->work->progress(c->work->progress_context, (double)c->done / (double)c->steps) != 0)
+        status = das_fail(c->error, DAS_ERROR_CANCELLED, "the progress callback asked to stop");
+    c->done++;
+    return status;
+}
+
+static das_status launch(call *c, cl_kernel kernel, cl_uint dimensions, const size_t *global, const size_t *local)
+{
+    cl_event event = NULL;
+    cl_int code = c->cl->EnqueueNDRangeKernel(das_opencl_queue_of(c->queue)->queue, kernel, dimensions, NULL, global, local, 0, NULL,
+                                              &event);
+    if (code != CL_SUCCESS)
+        return das_opencl_fail(c->plan->device, c->error, code, "clEnqueueNDRangeKernel");
+    return submit(c, event);
+}
+
+/* ---------------------------------------------------------------------------
+ * The general path
+ * ------------------------------------------------------------------------- */
+
+static size_t part_bytes(das_type type)
+{
+    switch (type) {
+    case DAS_TYPE_CI16:
+    case DAS_TYPE_CF16:
+    case DAS_TYPE_CF32:
+    case DAS_TYPE_CF64: return das_type_bytes(type) / 2;
+    default: return das_type_bytes(type);
+    }
+}
+
+/* Ranges of one launch. */
+typedef struct range {
+    int64_t point, points;
+    int64_t plane, planes;
+    int64_t frame, blocks;
+} range;
+
+static das_status launch_general(call *c, const range *r, int64_t table_begin, int64_t table_count, const cl_mem *tables)
+{
+    const das_opencl_plan *made = c->made;
+    const das_problem *problem = &c->plan->problem;
+    const das_work *work = c->work;
+    const das_opencl_buffer *data = work->data->impl, *image = work->image->impl;
+    const int64_t data_at = (int64_t)(work->data->import_offset / part_bytes(problem->data_type));
+    const int64_t image_at = (int64_t)(work->image->import_offset / part_bytes(problem->image_type));
+    const int64_t frame_end = work->first_frame + work->frame_count;
+    const int64_t block_end = r->frame + r->blocks * made->choice.frames;
+    const int32_t accumulate = work->accumulate;
+    const cl_mem memories[] = {data->memory,      image->memory,     made->reals,   made->longs,     made->elements,
+                               made->waves,       made->kinds,       made->pair_offset, made->pair_weight, made->pair_of,
+                               made->pair_first,  made->values,      made->window,  tables[0],       tables[1],
+                               tables[2],         tables[3]};
+    arguments a = {c, c->slot->general, 0, CL_SUCCESS};
+    size_t local[3] = {made->local, 1, 1};
+    size_t global[3] = {((size_t)r->points + made->local - 1) / made->local * made->local, (size_t)r->planes, (size_t)r->blocks};
+    for (size_t i = 0; i < sizeof memories / sizeof memories[0]; i++)
+        pass_memory(&a, memories[i]);
+    pass_long(&a, data_at);
+    pass_long(&a, image_at);
+    pass_long(&a, r->point);
+    pass_long(&a, r->points);
+    pass_long(&a, table_begin);
+    pass_long(&a, table_count);
+    pass_long(&a, r->plane);
+    pass_long(&a, r->frame);
+    pass_long(&a, (block_end < frame_end ? block_end : frame_end) - r->frame);
+    pass_long(&a, work->image_first_frame - work->first_frame);
+    pass_long(&a, work->first_transmit);
+    pass_long(&a, work->first_transmit + work->transmit_count);
+    pass(&a, sizeof accumulate, &accumulate);
+    if (a.code != CL_SUCCESS)
+        return das_opencl_fail(c->plan->device, c->error, a.code, "clSetKernelArg");
+    return launch(c, c->slot->general, 3, global, local);
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t pieces(int64_t whole, int64_t piece)
+{
+    return (whole - 1) / piece + 1;
+}
+
+/* How much of each axis one launch takes. */
+typedef struct steps {
+    int64_t points, planes, blocks;
+} steps;
+
+static steps choose_steps(const call *c, int64_t points, int64_t planes, int64_t blocks)
+{
+    const das_opencl_plan *made = c->made;
+    const das_problem *problem = &c->plan->problem;
+    const int64_t limit = 16384; /* of the second and third axis: far below what any driver takes */
+    const int64_t group = (int64_t)made->local;
+    double terms = (double)problem->pair_count / (double)made->choice.planes * (double)made->choice.frames + 1;
+    double most = (double)made->launch_terms;
+    steps s = {least(points, (int64_t)1 << 24), least(planes, limit), least(blocks, limit)};
+    if (c->work->progress != NULL) {
+        /* Some 16 reports. */
+        double share = terms * (double)points * (double)planes * (double)blocks / 16;
+        most = share < most ? share : most;
+    }
+    if (terms * (double)group * (double)s.planes * (double)s.blocks > most)
+        s.blocks = least(s.blocks, (int64_t)(most / (terms * (double)group * (double)s.planes)) + 1);
+    if (terms * (double)group * (double)s.planes * (double)s.blocks > most)
+        s.planes = least(s.planes, (int64_t)(most / (terms * (double)group * (double)s.blocks)) + 1);
+    if (terms * (double)s.points * (double)s.planes * (double)s.blocks > most) {
+        double share = most / (terms * (double)s.planes * (double)s.blocks);
+        int64_t whole = (int64_t)share / group * group;
+        s.points = least(s.points, whole > group ? whole : group);
+    }
+    return s;
+}
+
+/* Brings a chunk of streamed tables to the slot's scratch memory. */
+static das_status stream_tables(call *c, int64_t begin, int64_t count)
+{
+    for (int table = 0; table < DAS_OPENCL_TABLES; table++) {
+        const uint64_t rows = (uint64_t)das_opencl_table_rows(&c->plan->problem, table), entry = das_opencl_table_entry(table);
+        cl_int code;
+        if (c->made->streamed[table] == NULL)
+            continue;
+        code = c->cl->EnqueueWriteBuffer(das_opencl_queue_of(c->queue)->queue, c->slot->tables[table], 0, 0,
+                                         (size_t)(rows * (uint64_t)count * entry),
+                                         c->made->streamed[table] + rows * (uint64_t)begin * entry, 0, NULL, NULL);
+        if (code != CL_SUCCESS)
+            return das_opencl_fail(c->plan->device, c->error, code, "clEnqueueWriteBuffer");
+    }
+    return DAS_OK;
+}
+
+static das_status run_general(call *c)
+{
+    const das_opencl_choice *choice = &c->made->choice;
+    const das_problem *problem = &c->plan->problem;
+    const das_work *work = c->work;
+    const int64_t receives = problem->keep_receive ? problem->receive_count : 1;
+    const int64_t first_plane = problem->keep_transmit ? work->first_transmit * receives : 0;
+    const int64_t planes = (problem->keep_transmit ? work->transmit_count : 1) * receives;
+    const int64_t blocks = pieces(work->frame_count, choice->frames), all = problem->grid.point_count;
+    const int64_t chunk_points = choice->chunk_points;
+    const steps s = choose_steps(c, least(all, chunk_points), planes, blocks);
+    das_status status = DAS_OK;
+    c->steps = choice->chunks * pieces(least(all, chunk_points), s.points) * pieces(planes, s.planes) * pieces(blocks, s.blocks);
+    for (int64_t chunk = 0; chunk < choice->chunks && status == DAS_OK; chunk++) {
+        const int64_t begin = chunk * chunk_points, count = least(chunk_points, all - begin);
+        const cl_mem *tables = choice->streamed ? c->slot->tables : c->made->tables + chunk * DAS_OPENCL_TABLES;
+        if (choice->streamed)
+            status = stream_tables(c, begin, count);
+        for (int64_t block = 0; block < blocks && status == DAS_OK; block += s.blocks)
+            for (int64_t plane = 0; plane < planes && status == DAS_OK; plane += s.planes)
+                for (int64_t point = 0; point < count && status == DAS_OK; point += s.points) {
+                    range r;
+                    r.point = begin + point;
+                    r.points = least(s.points, count - point);
+                    r.plane = first_plane + plane;
+                    r.planes = least(s.planes, planes - plane);
+                    r.frame = work->first_frame + block * choice->frames;
+                    r.blocks = least(s.blocks, blocks - block);
+                    status = launch_general(c, &r, begin, count, tables);
+                }
+    }
+    return status;
+}
+
+static das_status record(call *c, das_event *event)
+{
+    return event != NULL ? das_opencl_event_record(event, c->queue, c->error) : DAS_OK;
+}
+
+das_status das_opencl_reconstruct(das_plan *plan, das_slot *slot, das_queue *queue, const das_work *work, das_error *error)
+{
+    const das_opencl_device *own = das_opencl_of(plan->device);
+    const das_opencl_buffer *data = work->data->impl, *image = work->image->impl;
+    call c = {plan, plan->impl, slot->impl, queue, own->cl, work, error, NULL, 0, 1};
+    das_status status, released;
+    if ((data->flags & CL_MEM_WRITE_ONLY) != 0)
+        return das_fail(error, DAS_ERROR_ARGUMENT, "data is a write-only cl_mem; expected one that kernels may read");
+    if ((image->flags & CL_MEM_READ_ONLY) != 0)
+        return das_fail(error, DAS_ERROR_ARGUMENT, "image is a read-only cl_mem; expected one that kernels may write");
+    status = das_opencl_acquire(queue, work->data, work->image, error);
+    if (status != DAS_OK)
+        return status;
+    status = record(&c, work->begun);
+    if (status == DAS_OK)
+        status = record(&c, work->packed);
+    if (status == DAS_OK)
+        status = run_general(&c);
+    if (status == DAS_OK)
+        status = record(&c, work->computed);
+    if (c.before != NULL)
+        own->cl->ReleaseEvent(c.before);
+    /* The slot must be at rest when a failed call gives it back. */
+    if (status != DAS_OK)
+        own->cl->Finish(das_opencl_queue_of(queue)->queue);
+    released = das_opencl_release(queue, work->data, work->image, status == DAS_OK ? error : NULL);
+    return status != DAS_OK ? status : released;
+}
