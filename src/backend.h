@@ -276,6 +276,8 @@ void das_device_set_lost(das_device *device);
 /* Runs task(argument, 0..count-1) on the device's threads or the caller's runner, and returns when
  * all are done. Tasks run with default rounding and denormals. Several threads may call at once. */
 void das_parallel(das_device *device, das_task_function *task, void *argument, int64_t count);
+/* Starts the threads, so that das_parallel() need not allocate. */
+das_status das_parallel_start(das_device *device, das_error *error);
 /* How many tasks run at once: the number of lanes worth making. */
 int64_t das_parallel_width(das_device *device);
 

@@ -132,6 +132,13 @@ static void run_guarded(void *argument, int64_t index)
     run_task(guarded->task, guarded->argument, index);
 }
 
+das_status das_parallel_start(das_device *device, das_error *error)
+{
+    if (device->host.run == NULL && device->host.thread_count > 1 && pool_get(device) == NULL)
+        return das_fail_memory(error, "the threads", sizeof(struct das_pool));
+    return DAS_OK;
+}
+
 void das_parallel(das_device *device, das_task_function *task, void *argument, int64_t count)
 {
     if (device->host.run != NULL && count > 1) {

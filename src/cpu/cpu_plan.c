@@ -234,6 +234,8 @@ das_status das_cpu_plan_create(das_plan *plan, const das_problem *problem, das_e
 {
     das_cpu_plan chosen;
     das_status status = choose(plan->device, problem, &chosen, error);
+    if (status == DAS_OK)
+        status = das_parallel_start(plan->device, error);
     if (status != DAS_OK)
         return status;
     das_cpu_arena arena = {das_device_allocate(plan->device, chosen.plan_bytes), 0};
