@@ -1,0 +1,223 @@
+#include "cuda_plan.h"
+
+#include <math.h>
+#include <string.h>
+
+static uint64_t align_up(uint64_t value, uint64_t to)
+{
+    return (value + to - 1) / to * to;
+}
+
+int64_t das_cuda_packed_rows(const das_cuda_tile *shape, int64_t receive_count, int64_t first, int64_t end)
+{
+    if (!shape->folded)
+        return (end - first) * receive_count;
+    int64_t rows = 0;
+    for (int64_t n = first; n < end; n++)
+        rows += receive_count - n / DAS_CUDA_TILE_GROUP * DAS_CUDA_TILE_GROUP;
+    return rows;
+}
+
+/* Distance from the middle of a tile of the Cartesian grid to its corners, in metres, and its two axes: those along
+ * which the grid is longest. */
+static double tile_radius(const das_grid *grid, int axes[3])
+{
+    int thin = 0;
+    for (int k = 1; k < 3; k++)
+        if (grid->counts[k] < grid->counts[thin])
+            thin = k;
+    axes[0] = thin == 0 ? 1 : 0;
+    axes[1] = thin == 2 ? 1 : 2;
+    axes[2] = thin;
+    double sum = 0.0, difference = 0.0;
+    for (int c = 0; c < 3; c++) {
+        double a = grid->steps[axes[0]][c] * (DAS_CUDA_TILE - 1) / 2, b = grid->steps[axes[1]][c] * (DAS_CUDA_TILE - 1) / 2;
+        sum += (a + b) * (a + b);
+        difference += (a - b) * (a - b);
+    }
+    return sqrt(fmax(sum, difference));
+}
+
+static bool tile_allowed(const das_problem *problem)
+{
+    if (!problem->fast_paths || !problem->dense || problem->precision == DAS_PRECISION_DOUBLE ||
+        problem->grid.kind != DAS_GRID_CARTESIAN || problem->keep_transmit || problem->keep_receive ||
+        problem->normalization != DAS_NORMALIZATION_NONE || problem->outside != DAS_OUTSIDE_ZERO ||
+        problem->transmit_times_s != NULL || problem->receive_times_s != NULL || problem->transmit_weights != NULL ||
+        problem->receive_weights != NULL || problem->interpolation == DAS_INTERPOLATION_QUADRATIC ||
+        problem->interpolation == DAS_INTERPOLATION_LANCZOS)
+        return false;
+    if (problem->transmit_count > DAS_CUDA_TILE_ELEMENTS || problem->receive_count > DAS_CUDA_TILE_ELEMENTS ||
+        problem->transmit_count < 4 || problem->pair_count < 32 || problem->sample_count > 1 << 22 ||
+        problem->frame_count > 1 << 30)
+        return false;
+    if (problem->grid.point_count < 1024 || problem->grid.counts[0] * problem->grid.counts[1] > 1 << 30 ||
+        problem->grid.point_count > (int64_t)1 << 40)
+        return false;
+    for (int64_t t = 0; t < problem->transmit_count; t++)
+        if (problem->transmit[t].kind == DAS_TRANSMIT_FOCUSED)
+            return false;
+    return true;
+}
+
+/* The tile path, if the problem allows it and its windows are narrow enough. Memory is for choose_memory(). */
+static void choose_tile(const das_cuda_device *device, const das_problem *problem, das_cuda_layout *layout)
+{
+    static const das_cuda_kernel kernels[2][3] = {
+        {DAS_CUDA_TILE_NEAREST, DAS_CUDA_TILE_LINEAR, DAS_CUDA_TILE_CUBIC},
+        {DAS_CUDA_TILE_NEAREST_IQ, DAS_CUDA_TILE_LINEAR_IQ, DAS_CUDA_TILE_CUBIC_IQ}};
+    layout->tile = false;
+    if (!tile_allowed(problem))
+        return;
+    das_cuda_tile *shape = &layout->shape;
+    int axes[3];
+    double samples_per_m = problem->sampling_frequency_hz / problem->sound_speed_m_s;
+    double radius = tile_radius(&problem->grid, axes) * samples_per_m;
+    const int64_t *counts = problem->grid.counts;
+    if (counts[axes[0]] < 8 || counts[axes[1]] < 8)
+        return;
+    /* |s(p) - s(centre)| <= 2 radius; references are rounded to multiples of 4, 2 off at most each; a tap more. */
+    double half = 2.0 * radius + 4.0 + 2.0;
+    if (!(half <= DAS_CUDA_TILE_WINDOW / 2 - 4))
+        return;
+    shape->half_window = (int32_t)align_up((uint64_t)ceil(half), 4);
+    shape->window = (int32_t)align_up((uint64_t)ceil(half) + (uint64_t)shape->half_window + 4, 4);
+    if (shape->window > DAS_CUDA_TILE_WINDOW)
+        return;
+    int kind = problem->interpolation == DAS_INTERPOLATION_NEAREST ? 0 : problem->interpolation == DAS_INTERPOLATION_LINEAR ? 1 : 2;
+    int rows = kind == 2 || problem->data_complex ? DAS_CUDA_TILE_ROWS_IQ : DAS_CUDA_TILE_ROWS_REAL;
+    int words = (problem->data_complex ? 2 : 1) * (kind == 0 ? 1 : 2 * kind);
+    layout->shared_bytes = (uint32_t)(2 * rows * DAS_CUDA_TILE_WINDOW * words * 4 +
+                                      4 * (int)align_up((uint64_t)problem->transmit_count, DAS_CUDA_TILE_ROWS_REAL) +
+                                      6 * (int)align_up((uint64_t)problem->receive_count, 4) + 1024);
+    if ((int64_t)layout->shared_bytes + 4096 > device->shared_bytes)
+        return;
+    layout->kernel = kernels[problem->data_complex][kind];
+    shape->axis_a = axes[0];
+    shape->axis_b = axes[1];
+    shape->axis_c = axes[2];
+    shape->tiles_a = (int32_t)((counts[axes[0]] + DAS_CUDA_TILE - 1) / DAS_CUDA_TILE);
+    shape->tiles_b = (int32_t)((counts[axes[1]] + DAS_CUDA_TILE - 1) / DAS_CUDA_TILE);
+    /* Deep tiles last: they have the least to do where records end before the image does. */
+    shape->slow_a = fabs(problem->grid.steps[axes[0]][2]) > fabs(problem->grid.steps[axes[1]][2]);
+    shape->lead = shape->window + 4;
+    shape->sample_count = problem->sample_count;
+    shape->stride = (int32_t)align_up((uint64_t)problem->sample_count, 4) + 2 * shape->lead;
+    shape->folded = problem->reciprocal && !problem->incremental;
+    shape->offset = problem->first;
+    shape->transmit_stride = problem->transmit_stride;
+    shape->receive_stride = problem->receive_stride;
+    shape->radius = (float)(radius * 1.0001);
+    layout->chunk_transmits = rows;
+    layout->tile = true;
+}
+
+static void measure_sections(const das_problem *problem, das_cuda_layout *layout)
+{
+    uint64_t transmits = (uint64_t)problem->transmit_count, receives = (uint64_t)problem->receive_count;
+    uint64_t points = (uint64_t)problem->grid.point_count;
+    const das_grid *grid = &problem->grid;
+    uint64_t bytes[DAS_CUDA_SECTION_COUNT] = {0};
+    bytes[DAS_CUDA_TRANSMITS] = transmits * sizeof(das_cuda_transmit);
+    bytes[DAS_CUDA_ELEMENTS] = receives * sizeof(das_cuda_element);
+    if (layout->tile) {
+        if (!problem->complete || !problem->unit_weight)
+            bytes[DAS_CUDA_PAIR_WEIGHTS] = transmits * receives * sizeof(float);
+    } else {
+        bytes[DAS_CUDA_PAIRS] = (uint64_t)problem->pair_count * sizeof(das_cuda_pair);
+        bytes[DAS_CUDA_OUTPUT_FIRST] = ((uint64_t)layout->output_count + 1) * sizeof(int64_t);
+    }
+    if (grid->kind == DAS_GRID_POLAR)
+        for (int k = 0; k < 3; k++)
+            bytes[DAS_CUDA_AXIS_0 + k] = (uint64_t)grid->counts[k] * sizeof(double);
+    else if (grid->kind == DAS_GRID_POINTS)
+        bytes[DAS_CUDA_AXIS_0] = points * 3 * sizeof(double);
+    if (problem->window == DAS_WINDOW_TABLE)
+        bytes[DAS_CUDA_WINDOW] = (uint64_t)problem->window_count * sizeof(double);
+    if (problem->transmit_times_s != NULL)
+        bytes[DAS_CUDA_TRANSMIT_TIMES] = transmits * points * sizeof(double);
+    if (problem->receive_times_s != NULL)
+        bytes[DAS_CUDA_RECEIVE_TIMES] = receives * points * sizeof(double);
+    if (problem->transmit_weights != NULL)
+        bytes[DAS_CUDA_TRANSMIT_WEIGHTS] = transmits * points * sizeof(float);
+    if (problem->receive_weights != NULL)
+        bytes[DAS_CUDA_RECEIVE_WEIGHTS] = receives * points * sizeof(float);
+    for (int i = 0; i < DAS_CUDA_SECTION_COUNT; i++) {
+        layout->section[i].bytes = bytes[i];
+        layout->section[i].on_host = false;
+    }
+}
+
+static void place_sections(das_cuda_layout *layout)
+{
+    layout->device_bytes = layout->host_bytes = 0;
+    for (int i = 0; i < DAS_CUDA_SECTION_COUNT; i++) {
+        uint64_t *end = layout->section[i].on_host ? &layout->host_bytes : &layout->device_bytes;
+        layout->section[i].offset = *end;
+        *end += align_up(layout->section[i].bytes, 256);
+    }
+}
+
+/* Packs as many transmits at a time as the budget allows; false if not even the least fits. */
+static bool choose_chunks(const das_problem *problem, das_cuda_layout *layout)
+{
+    das_cuda_tile *shape = &layout->shape;
+    if (layout->device_bytes > problem->memory_budget)
+        return false;
+    uint64_t available = (problem->memory_budget - layout->device_bytes) / (uint64_t)problem->slots;
+    uint64_t row_bytes = (uint64_t)shape->stride * (problem->data_complex ? 8 : 4);
+    int64_t rows = layout->chunk_transmits, transmits = problem->transmit_count;
+    for (int64_t chunks = 1;; chunks++) {
+        int64_t each = (transmits + chunks * rows - 1) / (chunks * rows) * rows;
+        int64_t most = 0;
+        int32_t used = 0;
+        for (int64_t first = 0; first < transmits; first += each, used++) {
+            int64_t end = first + each < transmits ? first + each : transmits;
+            int64_t packed = das_cuda_packed_rows(shape, problem->receive_count, first, end);
+            most = packed > most ? packed : most;
+        }
+        uint64_t bytes = align_up((uint64_t)most * row_bytes, 256);
+        if (bytes <= available) {
+            layout->chunk_transmits = (int32_t)each;
+            layout->chunks = used;
+            layout->slot_bytes = bytes;
+            return true;
+        }
+        if (each == rows)
+            return false;
+    }
+}
+
+das_status das_cuda_choose(const das_device *device, const das_problem *problem, das_cuda_layout *layout, das_error *error)
+{
+    memset(layout, 0, sizeof *layout);
+    layout->output_count = (problem->keep_transmit ? problem->transmit_count : 1) *
+                           (problem->keep_receive ? problem->receive_count : 1);
+    layout->chunks = 1;
+    choose_tile(das_cuda_of(device), problem, layout);
+    if (layout->tile) {
+        measure_sections(problem, layout);
+        place_sections(layout);
+        if (choose_chunks(problem, layout))
+            return DAS_OK;
+        layout->tile = false;
+    }
+    layout->slot_bytes = 0;
+    measure_sections(problem, layout);
+    place_sections(layout);
+    /* What does not fit stays in pinned host memory, the largest first; the kernels read it from there. */
+    while (layout->device_bytes > problem->memory_budget) {
+        int largest = -1;
+        for (int i = 0; i < DAS_CUDA_SECTION_COUNT; i++)
+            if (!layout->section[i].on_host && layout->section[i].bytes > 0 &&
+                (largest < 0 || layout->section[i].bytes > layout->section[largest].bytes))
+                largest = i;
+        if (largest < 0 || layout->device_bytes < 4096)
+            return das_fail(error, DAS_ERROR_OUT_OF_DEVICE_MEMORY,
+                            "memory_budget is %llu bytes; expected at least 4096 for this plan's description",
+                            (unsigned long long)problem->memory_budget);
+        layout->section[largest].on_host = true;
+        place_sections(layout);
+    }
+    return DAS_OK;
+}

@@ -1,0 +1,91 @@
+/* What the host tells the kernels: read by C and by CUDA C++. Device addresses are
+ * 64-bit numbers. */
+#ifndef DAS_CUDA_PARAMS_H
+#define DAS_CUDA_PARAMS_H
+
+#include <stdint.h>
+
+typedef struct das_cuda_transmit {
+    double point[3]; /* source, focus, or the plane's origin; metres */
+    double direction[3];
+    double constant; /* samples: (constant_s + d_t - t0) fs */
+    double phase;    /* turns at s = 0, less than one */
+    int32_t wave;    /* DAS_WAVE_* */
+    int32_t reserved;
+} das_cuda_transmit;
+
+typedef struct das_cuda_element {
+    double position[3];
+    double normal[3];
+    double constant; /* samples: d_r fs */
+    double reserved;
+} das_cuda_element;
+
+typedef struct das_cuda_pair { /* as das_pair */
+    int64_t offset;
+    double weight;
+    int32_t receive, transmit;
+} das_cuda_pair;
+
+/* Everything that a plan fixes, then what a launch adds. */
+typedef struct das_cuda_params {
+    uint64_t transmit, element, pair; /* das_cuda_transmit[], das_cuda_element[], das_cuda_pair[] */
+    uint64_t output_first;            /* int64[]: pairs of output o are output_first[o] .. output_first[o + 1] - 1 */
+    uint64_t axis[3];                 /* double[]: polar angles, elevations, radii; or points [0][count][3] */
+    uint64_t window_table;            /* float[], or double[] with double precision */
+    uint64_t transmit_times, receive_times;     /* double[][point], samples; 0: none */
+    uint64_t transmit_weights, receive_weights; /* float[][point]; 0: none */
+    double samples_per_m, tolerance_m, inverse_2f, turns_per_sample, last, window_parameter, sample_offset;
+    int64_t counts[3], point_count;
+    double origin[3], steps[3][3];
+    int64_t window_count, frame_stride, sample_stride;
+    int64_t image_first, image_strides[6];
+    int64_t receive_count, transmit_count;
+    int32_t grid_kind, interpolation, window, clamp, normalization, aperture;
+    int32_t data_type, image_type, data_complex, rotate, keep_transmit, keep_receive;
+
+    /* the launch */
+    uint64_t data, image;
+    int64_t first_frame, frame_count, image_first_frame; /* frames of data, how many, first of the image */
+    int64_t first_point, end_point, first_output;
+    int64_t first_transmit, end_transmit, first_pair, end_pair;
+    int32_t accumulate, reserved;
+} das_cuda_params;
+
+/* ---------------------------------------------------------------------------
+ * The tile path: see cuda_tile.cuh
+ * ------------------------------------------------------------------------- */
+
+enum {
+    DAS_CUDA_TILE = 32,          /* points along each side of a tile */
+    DAS_CUDA_TILE_THREADS = 512, /* two points each */
+    DAS_CUDA_TILE_WINDOW = 128,  /* samples of a trace that a tile may need */
+    DAS_CUDA_TILE_ROWS_REAL = 32, /* transmits worked on together */
+    DAS_CUDA_TILE_ROWS_IQ = 8,
+    DAS_CUDA_TILE_GROUP = 8, /* rows of a folded matrix start at a multiple of this */
+    DAS_CUDA_TILE_ELEMENTS = 2048 /* most transmits, most receive elements */
+};
+
+typedef struct das_cuda_tile {
+    das_cuda_params common;
+    uint64_t packed;      /* float or float2 [row][stride] */
+    uint64_t pair_weight; /* float[transmit][receive]; 0: all 1 */
+    int64_t offset;       /* of sample 0 of transmit 0, receive 0, frame 0 */
+    int64_t transmit_stride, receive_stride;
+    int64_t rows;         /* packed */
+    int64_t sample_count;
+    int64_t frame;        /* of the data */
+    int32_t image_frame;
+    int32_t axis_a, axis_b, axis_c; /* grid axes: across and down a tile, and the third */
+    int32_t tiles_a, tiles_b, slow_a; /* slow_a: tiles are taken in the order of axis b first */
+    int32_t half_window, window;    /* samples; window base = reference - half_window; multiples of 4 */
+    int32_t lead;                   /* zeros in front of a packed record */
+    int32_t stride;                 /* samples from one packed row to the next */
+    int32_t folded;
+    int32_t first_row_transmit, end_row_transmit; /* transmits that are packed */
+    int32_t first_tile, first_slice; /* of the launch */
+    float radius; /* of a tile, in samples of one-way path */
+    int32_t reserved;
+} das_cuda_tile;
+
+#endif

@@ -1,0 +1,60 @@
+/* A plan on a CUDA device, and how it was chosen. */
+#ifndef DAS_CUDA_PLAN_H
+#define DAS_CUDA_PLAN_H
+
+#include "cuda_internal.h"
+
+typedef enum das_cuda_section {
+    DAS_CUDA_TRANSMITS,
+    DAS_CUDA_ELEMENTS,
+    DAS_CUDA_PAIRS,
+    DAS_CUDA_OUTPUT_FIRST,
+    DAS_CUDA_AXIS_0,
+    DAS_CUDA_AXIS_1,
+    DAS_CUDA_AXIS_2,
+    DAS_CUDA_WINDOW,
+    DAS_CUDA_TRANSMIT_TIMES,
+    DAS_CUDA_RECEIVE_TIMES,
+    DAS_CUDA_TRANSMIT_WEIGHTS,
+    DAS_CUDA_RECEIVE_WEIGHTS,
+    DAS_CUDA_PAIR_WEIGHTS,
+    DAS_CUDA_SECTION_COUNT
+} das_cuda_section;
+
+/* The choice of path and memory, the same for a query and a plan. */
+typedef struct das_cuda_layout {
+    struct {
+        uint64_t bytes;
+        uint64_t offset;
+        bool on_host; /* read over the bus, because it does not fit into the budget */
+    } section[DAS_CUDA_SECTION_COUNT];
+    uint64_t device_bytes, host_bytes;
+    uint64_t slot_bytes;
+    int64_t output_count;
+
+    bool tile; /* the tile path; else generic */
+    das_cuda_kernel kernel;
+    das_cuda_tile shape; /* without addresses */
+    int32_t chunk_transmits; /* packed at a time, a multiple of the kernel's rows */
+    int32_t chunks;
+    uint32_t shared_bytes;
+} das_cuda_layout;
+
+typedef struct das_cuda_plan {
+    das_cuda_layout layout;
+    das_cuda_params params;
+    das_cu_pointer memory;
+    void *host;
+    das_cu_pointer host_pointer;
+    int64_t *pair_first; /* [transmit_count + 1] */
+} das_cuda_plan;
+
+typedef struct das_cuda_slot {
+    das_cu_pointer packed;
+} das_cuda_slot;
+
+das_status das_cuda_choose(const das_device *device, const das_problem *problem, das_cuda_layout *layout, das_error *error);
+/* Rows that packing transmits first .. end - 1 takes. */
+int64_t das_cuda_packed_rows(const das_cuda_tile *shape, int64_t receive_count, int64_t first, int64_t end);
+
+#endif

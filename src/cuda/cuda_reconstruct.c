@@ -1,0 +1,196 @@
+#include "cuda_plan.h"
+
+/* A call on its way: what the launches of either path need. */
+typedef struct launcher {
+    das_plan *plan;
+    das_cuda_plan *self;
+    das_device *device;
+    das_queue *queue;
+    const das_work *work;
+    das_error *error;
+} launcher;
+
+static das_status launch(const launcher *l, das_cuda_kernel kernel, uint64_t x, uint64_t y, uint64_t z, unsigned threads,
+                         unsigned shared_bytes, void *params)
+{
+    const das_cuda_device *device = das_cuda_of(l->device);
+    void *arguments[] = {params};
+    return das_cuda_check(l->device,
+                          device->driver->launch(device->kernel[kernel], (unsigned)x, (unsigned)y, (unsigned)z, threads, 1, 1,
+                                                 shared_bytes, das_cuda_stream(l->queue), arguments, NULL),
+                          "cuLaunchKernel", l->error);
+}
+
+static das_status record(const launcher *l, das_event *event)
+{
+    if (event == NULL)
+        return DAS_OK;
+    return das_cuda_check(l->device, das_cuda_of(l->device)->driver->event_record(event->impl, das_cuda_stream(l->queue)),
+                          "cuEventRecord", l->error);
+}
+
+/* Tells the caller how far the device has come; waits for it to get there. */
+static das_status progress(const launcher *l, double fraction)
+{
+    if (l->work->progress == NULL)
+        return DAS_OK;
+    das_status status = das_cuda_check(l->device, das_cuda_of(l->device)->driver->stream_wait(das_cuda_stream(l->queue)),
+                                       "cuStreamSynchronize", l->error);
+    if (status != DAS_OK)
+        return status;
+    if (l->work->progress(l->work->progress_context, fraction) != 0)
+        return das_fail(l->error, DAS_ERROR_CANCELLED, "the progress callback asked to stop");
+    return DAS_OK;
+}
+
+static int64_t min64(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* ---------------------------------------------------------------------------
+ * The generic path: launches over points, outputs and frames
+ * ------------------------------------------------------------------------- */
+
+/* Terms of a launch: a fraction of a second on cards with fast double arithmetic, and on others. */
+static int64_t terms_per_launch(const das_cuda_device *device)
+{
+    bool fast_double = device->capability % 10 == 0 && device->capability < 120;
+    return (int64_t)device->multiprocessors << (fast_double ? 26 : 22);
+}
+
+static das_status generic(const launcher *l)
+{
+    enum { THREADS = 128, BLOCKS_Y = 32768 };
+    const das_cuda_device *device = das_cuda_of(l->device);
+    const das_problem *problem = &l->plan->problem;
+    const das_work *work = l->work;
+    das_cuda_params params = l->self->params;
+    das_cuda_kernel kernel = problem->precision == DAS_PRECISION_DOUBLE ? DAS_CUDA_GENERIC_DOUBLE
+                             : work->frame_count > 1                    ? DAS_CUDA_GENERIC_FLOAT_FRAMES
+                                                                        : DAS_CUDA_GENERIC_FLOAT;
+    const int64_t frames_each = kernel == DAS_CUDA_GENERIC_FLOAT_FRAMES ? 8 : 1;
+
+    params.data = das_cuda_pointer(work->data);
+    params.image = das_cuda_pointer(work->image);
+    params.accumulate = work->accumulate;
+    params.first_transmit = work->first_transmit;
+    params.end_transmit = work->first_transmit + work->transmit_count;
+    bool by_receive = problem->keep_receive && !problem->keep_transmit;
+    params.first_pair = by_receive ? 0 : l->self->pair_first[params.first_transmit];
+    params.end_pair = by_receive ? problem->pair_count : l->self->pair_first[params.end_transmit];
+
+    int64_t outputs_each_transmit = problem->keep_receive ? problem->receive_count : 1;
+    int64_t first_output = problem->keep_transmit ? work->first_transmit * outputs_each_transmit : 0;
+    int64_t end_output = first_output + (problem->keep_transmit ? work->transmit_count : 1) * outputs_each_transmit;
+    int64_t pairs_each = (problem->pair_count + end_output - first_output) / (end_output - first_output);
+
+    /* Slices: first of outputs, then of frames, then of points. */
+    int64_t points = problem->grid.point_count, left = terms_per_launch(device) / (pairs_each > 0 ? pairs_each : 1);
+    int64_t points_each = min64(points, left > 16384 ? left : 16384);
+    points_each = min64(points_each, (int64_t)1 << 37);
+    left /= points_each;
+    int64_t outputs_slice = min64(end_output - first_output, min64(left > 1 ? left : 1, BLOCKS_Y));
+    left /= outputs_slice;
+    int64_t frames_slice = min64(work->frame_count, min64(left > frames_each ? left / frames_each : 1, BLOCKS_Y) * frames_each);
+    if (work->progress != NULL && points_each > 4096)
+        points_each = min64(points_each, points / 8 > 4096 ? points / 8 : 4096);
+
+    double launches = (double)((points + points_each - 1) / points_each) *
+                      (double)((end_output - first_output + outputs_slice - 1) / outputs_slice) *
+                      (double)((work->frame_count + frames_slice - 1) / frames_slice);
+    double done = 0.0;
+    for (int64_t frame = 0; frame < work->frame_count; frame += frames_slice) {
+        params.first_frame = work->first_frame + frame;
+        params.image_first_frame = work->image_first_frame + frame;
+        params.frame_count = min64(frames_slice, work->frame_count - frame);
+        for (int64_t output = first_output; output < end_output; output += outputs_slice) {
+            params.first_output = output;
+            uint64_t outputs = (uint64_t)min64(outputs_slice, end_output - output);
+            for (int64_t point = 0; point < points; point += points_each) {
+                params.first_point = point;
+                params.end_point = min64(points, point + points_each);
+                uint64_t blocks = (uint64_t)(params.end_point - point + THREADS - 1) / THREADS;
+                uint64_t frame_blocks = (uint64_t)((params.frame_count + frames_each - 1) / frames_each);
+                das_status status = launch(l, kernel, blocks, outputs, frame_blocks, THREADS, 0, &params);
+                if (status == DAS_OK)
+                    status = progress(l, ++done / launches);
+                if (status != DAS_OK)
+                    return status;
+            }
+        }
+    }
+    return DAS_OK;
+}
+
+/* ---------------------------------------------------------------------------
+ * The tile path: packs a piece of the transmits, sums over it
+ * ------------------------------------------------------------------------- */
+
+static das_status tile(const launcher *l, const das_cuda_slot *slot)
+{
+    const das_problem *problem = &l->plan->problem;
+    const das_cuda_layout *layout = &l->self->layout;
+    const das_work *work = l->work;
+    das_cuda_tile shape = layout->shape;
+    shape.common = l->self->params;
+    shape.common.data = das_cuda_pointer(work->data);
+    shape.common.image = das_cuda_pointer(work->image);
+    shape.packed = slot->packed;
+    int64_t end_transmit = work->first_transmit + work->transmit_count;
+    int64_t slices = problem->grid.counts[shape.axis_c];
+    /* Launches of about 2^30 terms a multiprocessor: a fraction of a second. */
+    int64_t pairs = problem->transmit_count * problem->receive_count;
+    int64_t most = ((int64_t)das_cuda_of(l->device)->multiprocessors << 30) / (pairs * DAS_CUDA_TILE * DAS_CUDA_TILE) + 1;
+    int64_t tiles_each = min64(most, (int64_t)shape.tiles_a * shape.tiles_b);
+    int64_t slices_each = min64(min64(most / tiles_each, slices), 32768);
+    double steps = (double)work->frame_count * layout->chunks, done = 0.0;
+    bool first = true;
+    for (int64_t frame = 0; frame < work->frame_count; frame++) {
+        shape.frame = work->first_frame + frame;
+        shape.common.image_first_frame = work->image_first_frame + frame;
+        shape.common.accumulate = work->accumulate;
+        for (int64_t transmit = work->first_transmit; transmit < end_transmit; transmit += layout->chunk_transmits) {
+            shape.first_row_transmit = (int32_t)transmit;
+            shape.end_row_transmit = (int32_t)min64(transmit + layout->chunk_transmits, end_transmit);
+            shape.rows = das_cuda_packed_rows(&shape, problem->receive_count, transmit, shape.end_row_transmit);
+            das_status status = launch(l, DAS_CUDA_PACK, (uint64_t)shape.rows, ((uint64_t)shape.stride + 1023) / 1024, 1, 256, 0,
+                                       &shape);
+            if (status == DAS_OK && first)
+                status = record(l, work->packed);
+            first = false;
+            int64_t tiles = (int64_t)shape.tiles_a * shape.tiles_b;
+            for (int64_t slice = 0; slice < slices; slice += slices_each)
+                for (int64_t at = 0; status == DAS_OK && at < tiles; at += tiles_each) {
+                    shape.first_slice = (int32_t)slice;
+                    shape.first_tile = (int32_t)at;
+                    status = launch(l, layout->kernel, (uint64_t)min64(tiles_each, tiles - at),
+                                    (uint64_t)min64(slices_each, slices - slice), 1, DAS_CUDA_TILE_THREADS, layout->shared_bytes,
+                                    &shape);
+                }
+            if (status == DAS_OK)
+                status = progress(l, ++done / steps < 1.0 ? done / steps : 1.0);
+            if (status != DAS_OK)
+                return status;
+            shape.common.accumulate = 1;
+        }
+    }
+    return DAS_OK;
+}
+
+das_status das_cuda_reconstruct(das_plan *plan, das_slot *slot, das_queue *queue, const das_work *work, das_error *error)
+{
+    launcher l = {plan, plan->impl, plan->device, queue, work, error};
+    das_status status = das_cuda_enter(l.device, error);
+    if (status != DAS_OK)
+        return status;
+    status = record(&l, work->begun);
+    if (status == DAS_OK && !l.self->layout.tile)
+        status = record(&l, work->packed);
+    if (status == DAS_OK)
+        status = l.self->layout.tile ? tile(&l, slot->impl) : generic(&l);
+    if (status == DAS_OK)
+        status = record(&l, work->computed);
+    das_cuda_leave(l.device);
+    return status;
+}
