@@ -715,13 +715,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     return 0;
 }
 
-/* Allocations that nobody can satisfy are part of the game. */
-const char *__asan_default_options(void);
+/* Allocations that nobody can satisfy are part of the game; the sanitizers look these names up. */
+#define VISIBLE __attribute__((visibility("default")))
+VISIBLE const char *__asan_default_options(void);
+VISIBLE const char *__tsan_default_options(void);
 const char *__asan_default_options(void)
 {
     return "allocator_may_return_null=1";
 }
-const char *__tsan_default_options(void);
 const char *__tsan_default_options(void)
 {
     return "allocator_may_return_null=1";
@@ -747,7 +748,7 @@ static void run_file(const char *path)
 int main(int argc, char **argv)
 {
     const char *text = test_option(argc, argv, "--cases"), *small_run = getenv("DAS_TEST_SMALL");
-    int cases = text != NULL ? atoi(text) : small_run != NULL ? 300 : 3000, files = 0;
+    int cases = text != NULL ? atoi(text) : small_run != NULL ? 2000 : 20000, files = 0;
     uint64_t seed;
     static uint8_t bytes[1500];
 
