@@ -4,6 +4,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#if defined(__linux__) && defined(__x86_64__)
+#include <sys/syscall.h>
+#endif
 
 /* ---------------------------------------------------------------------------
  * Signals
@@ -22,6 +27,27 @@ void das_opencl_signals_save(das_opencl_signals *signals)
     pthread_sigmask(SIG_SETMASK, &blocked, &signals->mask);
 }
 
+/* sigaction() adds a flag of its own (SA_RESTORER) to a handler that never had one, so that the host
+ * would see a change. The kernel's call leaves it out; its structure is that of x86-64. */
+static void restore_exactly(int s, const struct sigaction *before)
+{
+#if defined(__linux__) && defined(__x86_64__)
+    if ((before->sa_flags & 0x04000000) == 0 && (before->sa_flags & SA_SIGINFO) == 0 &&
+        (before->sa_handler == SIG_DFL || before->sa_handler == SIG_IGN)) {
+        struct {
+            void (*handler)(int);
+            unsigned long flags;
+            void (*restorer)(void);
+            unsigned long mask;
+        } action = {before->sa_handler, (unsigned long)before->sa_flags, NULL, 0};
+        memcpy(&action.mask, &before->sa_mask, sizeof action.mask);
+        if (syscall(SYS_rt_sigaction, s, &action, NULL, sizeof action.mask) == 0)
+            return;
+    }
+#endif
+    sigaction(s, before, NULL);
+}
+
 void das_opencl_signals_restore(const das_opencl_signals *signals)
 {
     for (int s = 1; s < DAS_OPENCL_SIGNALS; s++) {
@@ -30,7 +56,7 @@ void das_opencl_signals_restore(const das_opencl_signals *signals)
         if (!signals->known[s] || sigaction(s, NULL, &now) != 0)
             continue;
         if (now.sa_handler != before->sa_handler || now.sa_flags != before->sa_flags)
-            sigaction(s, before, NULL);
+            restore_exactly(s, before);
     }
     pthread_sigmask(SIG_SETMASK, &signals->mask, NULL);
 }
@@ -127,14 +153,41 @@ static bool is_pocl(const das_opencl_api *cl, cl_platform_id platform)
            used < sizeof text && (strstr(text, "PoCL") != NULL || strstr(text, "pocl") != NULL);
 }
 
+/* PoCL has no devices where it cannot make its cache folder, with a read-only home for instance: a private
+ * folder for temporary files then serves. The variable is set only while PoCL looks at it. */
+static cl_int pocl_devices_elsewhere(const das_opencl_api *cl, cl_platform_id platform, cl_uint *count)
+{
+    const char *parent = getenv("TMPDIR");
+    char path[512];
+    struct stat about;
+    cl_int code;
+    if (getenv("POCL_CACHE_DIR") != NULL)
+        return CL_DEVICE_NOT_FOUND;
+    if (parent == NULL || parent[0] == '\0')
+        parent = "/tmp";
+    if (snprintf(path, sizeof path, "%s/libdas-pocl-%lu", parent, (unsigned long)geteuid()) >= (int)sizeof path)
+        return CL_DEVICE_NOT_FOUND;
+    if (mkdir(path, 0700) != 0 && (lstat(path, &about) != 0 || !S_ISDIR(about.st_mode) || about.st_uid != geteuid() ||
+                                   (about.st_mode & 022) != 0))
+        return CL_DEVICE_NOT_FOUND;
+    if (setenv("POCL_CACHE_DIR", path, 0) != 0)
+        return CL_DEVICE_NOT_FOUND;
+    code = cl->GetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, NULL, count);
+    unsetenv("POCL_CACHE_DIR");
+    return code;
+}
+
 static das_status add_platform(const das_opencl_api *cl, cl_platform_id platform, found_devices *found, das_error *error)
 {
     cl_uint count = 0;
     cl_device_id *ids;
     found_device *grown;
     bool pocl = is_pocl(cl, platform);
+    cl_int code = cl->GetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, NULL, &count);
+    if (code != CL_SUCCESS && pocl)
+        code = pocl_devices_elsewhere(cl, platform, &count);
     /* A platform that cannot list its devices has none. */
-    if (cl->GetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, NULL, &count) != CL_SUCCESS || count == 0 || count > 4096)
+    if (code != CL_SUCCESS || count == 0 || count > 4096)
         return DAS_OK;
     ids = calloc(count, sizeof *ids);
     grown = realloc(found->devices, ((size_t)found->count + count) * sizeof *grown);
