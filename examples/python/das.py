@@ -267,10 +267,8 @@ class Plan(_Object):
               run and run.handle)
         if image is not None:
             return image
-        shape = [n for n in info.image_shape if n > 1] or [1]
-        if info.image_type in (TYPE_CF32, TYPE_CF64):
-            shape.append(2)
-        return memoryview(result).cast("f" if info.image_type in (TYPE_F32, TYPE_CF32) else "d", shape)
+        shape = [n for n in info.image_shape if n > 1] + [2] * (info.image_type in (TYPE_CF32, TYPE_CF64))
+        return memoryview(result).cast("f" if info.image_type in (TYPE_F32, TYPE_CF32) else "d", shape or [1])
 
 
 def version():
