@@ -1,5 +1,6 @@
 #include "contract.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -231,4 +232,12 @@ das_device *contract_open_counted(const char *name, das_status *status)
 bool contract_same(const void *a, const void *b, size_t bytes)
 {
     return memcmp(a, b, bytes) == 0;
+}
+
+bool contract_close(const float *a, const float *b, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!(fabsf(a[i] - b[i]) <= 1e-5f * (SCENE_TRANSMITS * SCENE_ELEMENTS)))
+            return false;
+    return true;
 }

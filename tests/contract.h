@@ -61,6 +61,8 @@ void contract_heap_fail(int64_t nth);        /* the nth allocation from now on g
 bool contract_heap_has_failed(void);
 das_device_options *contract_heap_options(void); /* device options with that allocator */
 
+/* Images of two devices, or of two plans, agree: every element within 1e-5 of the data's range, which is 1. */
+bool contract_close(const float *a, const float *b, size_t count);
 /* Bits of two images agree. */
 bool contract_same(const void *a, const void *b, size_t bytes);
 

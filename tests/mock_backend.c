@@ -205,6 +205,17 @@ static void count_object(mock_device *device, int64_t change)
 
 /* ---- device ---- */
 
+/* The workers of the parent are not in a forked child, and what they waited for is no use to it. */
+static void forget_parent(void)
+{
+    static pid_t process;
+    if (process != getpid()) {
+        pthread_mutex_init(&lock, NULL);
+        pthread_cond_init(&changed, NULL);
+        process = getpid();
+    }
+}
+
 static das_status mock_device_count(int32_t *count, das_error *error)
 {
     das_status status = enter(DAS_MOCK_DEVICE_COUNT, error);
@@ -269,6 +280,7 @@ static void device_memory_release(void *context, void *pointer)
 
 static das_status mock_device_open(das_device *device, int32_t index, const das_native *native, das_error *error)
 {
+    forget_parent();
     das_status status = enter(DAS_MOCK_DEVICE_OPEN, error);
     if (status != DAS_OK)
         return status;
