@@ -95,6 +95,8 @@ oracle_value *scenario_reference(scenario *s);
  * differed. */
 bool scenario_check(const conformance_target *target, const scenario *s, const oracle_value *reference, int times);
 
+const char *scenario_path(void); /* the plan's description in the last check */
+
 /* The same without an oracle: every value of the image must be re + j im, to `allowed`. */
 void scenario_expect(const conformance_target *target, const scenario *s, double re, double im, double allowed);
 

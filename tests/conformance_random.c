@@ -35,10 +35,15 @@ static double positive_or_signed_weight(draw *d, bool positive)
     return positive || chance(d, 0.6) ? size : -size;
 }
 
+/* General: anything. Full matrix: one array fires and receives. Ensemble: few waves, an array, many frames. The latter
+ * two are often plain, as fast paths want it. */
+typedef enum { GENERAL, FULL_MATRIX, ENSEMBLE } profile;
+
 static void draw_elements(draw *d, bool linear)
 {
     scenario *s = d->s;
-    int count = linear ? integer(d, 4, 24) : integer(d, 1, 9);
+    bool matrix = linear && chance(d, 0.15);
+    int side = integer(d, 2, 5), count = matrix ? side * side : linear ? integer(d, 4, 24) : integer(d, 1, 9);
     double pitch = uniform(d, 2, 12), jitter = linear ? 0 : 4;
     oracle_element *element = scenario_elements(s, count);
     bool normals = !linear && chance(d, 0.3), weights = chance(d, 0.3), delays = chance(d, 0.3);
@@ -48,6 +53,10 @@ static void draw_elements(draw *d, bool linear)
         element[i].position[0] = d->unit_m * ((i - (count - 1) / 2.0) * pitch + uniform(d, -jitter, jitter));
         element[i].position[1] = plane_y ? d->unit_m * uniform(d, -40, 40) : 0;
         element[i].position[2] = linear ? 0 : d->unit_m * uniform(d, -5, 5);
+        if (matrix) {
+            element[i].position[0] = d->unit_m * pitch * (i % side - (side - 1) / 2.0);
+            element[i].position[1] = d->unit_m * pitch * (i / side - (side - 1) / 2.0);
+        }
         if (normals) {
             element[i].normal[0] = uniform(d, -0.6, 0.6);
             element[i].normal[1] = uniform(d, -0.6, 0.6);
@@ -60,15 +69,16 @@ static void draw_elements(draw *d, bool linear)
     }
 }
 
-static void draw_transmits(draw *d, bool full_matrix)
+static void draw_transmits(draw *d, profile kind, bool plain)
 {
     scenario *s = d->s;
-    int count = full_matrix ? (int)s->o.receives : integer(d, 1, 6);
+    bool full_matrix = kind == FULL_MATRIX;
+    int count = full_matrix ? (int)s->o.receives : kind == ENSEMBLE ? integer(d, 1, 3) : integer(d, 1, 6);
     oracle_transmit *transmit = scenario_transmits(s, count);
-    bool mixed = chance(d, 0.4), weights = !full_matrix && chance(d, 0.3), delays = chance(d, 0.3);
-    bool starts = chance(d, 0.4), origins = chance(d, 0.4);
+    bool mixed = kind == GENERAL && chance(d, 0.4), weights = kind == GENERAL && chance(d, 0.3);
+    bool delays = !plain && chance(d, 0.3), starts = !plain && chance(d, 0.4), origins = chance(d, 0.4);
     bool positive = s->o.normalization == ORACLE_BY_WEIGHTS;
-    int wave = integer(d, 0, 4);
+    int wave = kind == ENSEMBLE && chance(d, 0.7) ? ORACLE_PLANE : integer(d, 0, 4);
     /* A huge time of sample 0 that a delay takes back again: lost in single precision. */
     double huge = chance(d, 0.1) && s->precision != DAS_PRECISION_DOUBLE ? 0.1 : 0, start = chance(d, 0.5) ? d->unit_s * uniform(d, -0.2, 0.3) * d->depth : 0;
     s->all_elements = full_matrix;
@@ -109,9 +119,10 @@ static void draw_transmits(draw *d, bool full_matrix)
         if (weights)
             transmit[i].weight = chance(d, 0.2) ? 0 : positive_or_signed_weight(d, positive);
     }
-    if (full_matrix && chance(d, 0.3)) { /* the same weight both ways keeps the pairs symmetric */
-        for (int i = 0; i < count; i++)
-            transmit[i].weight = s->o.element[i].weight;
+    /* The same both ways keeps the pairs symmetric. */
+    for (int i = 0; full_matrix && plain && i < count; i++) {
+        transmit[i].weight = s->o.element[i].weight;
+        transmit[i].delay_s = huge + s->o.element[i].delay_s;
     }
 }
 
@@ -291,10 +302,10 @@ static void draw_strides(draw *d, int axes, const int64_t *extent, int64_t *stri
     }
 }
 
-static void draw_data_layout(draw *d)
+static void draw_data_layout(draw *d, bool plain)
 {
     scenario *s = d->s;
-    if (chance(d, 0.45)) {
+    if (plain || chance(d, 0.4)) {
         scenario_compact(s);
         s->data_strided = chance(d, 0.3);
         return;
@@ -338,11 +349,11 @@ static void draw_image_layout(draw *d)
     s->image_first = -low + (chance(d, 0.3) ? integer(d, 1, 9) : 0);
 }
 
-static void draw_frames(draw *d)
+static void draw_frames(draw *d, double many)
 {
     scenario *s = d->s;
     double terms = (double)oracle_points(&s->o) * (double)(s->o.trace ? s->o.traces : s->o.transmits * s->o.receives);
-    s->frames = chance(d, 0.4) ? 1 : chance(d, 0.2) ? integer(d, 7, 35) : integer(d, 2, 5);
+    s->frames = chance(d, many) ? integer(d, 7, 35) : chance(d, 0.5) ? 1 : integer(d, 2, 5);
     if ((double)s->frames * terms > 6e5)
         s->frames = (int64_t)fmax(1, 6e5 / terms);
     s->data_frames = s->frames;
@@ -401,9 +412,12 @@ void conformance_draw(scenario *s, test_rng *rng, oracle_type type, oracle_inter
     static const double speeds[] = {1500, 1540, 343, 5900};
     static const double frequencies[] = {20e6, 3.08e6, 100e6, 40e3};
     draw d = {s, rng, 0, 0, 0};
-    bool complex_data = oracle_is_complex(type), full_matrix, linear;
+    bool complex_data = oracle_is_complex(type), linear, plain;
+    profile kind;
 
     scenario_init(s);
+    kind = chance(&d, 0.6) ? GENERAL : chance(&d, 0.5) ? FULL_MATRIX : ENSEMBLE;
+    plain = kind != GENERAL && chance(&d, 0.6);
     s->o.type = type;
     s->o.interpolation = interpolation;
     s->o.sound_speed_m_s = speeds[integer(&d, 0, 3)];
@@ -412,25 +426,27 @@ void conformance_draw(scenario *s, test_rng *rng, oracle_type type, oracle_inter
     d.unit_s = 1 / s->o.sampling_frequency_hz;
     d.unit_m = s->o.sound_speed_m_s * d.unit_s;
     d.depth = fmax((double)s->o.samples / 2, 12);
-    if (chance(&d, 0.15))
-        s->precision = chance(&d, 0.4) ? DAS_PRECISION_REDUCED : DAS_PRECISION_DOUBLE;
-    s->o.double_precision = s->precision == DAS_PRECISION_DOUBLE;
-    s->o.normalization = chance(&d, 0.6) ? ORACLE_NO_DIVISION : (oracle_normalization)integer(&d, 1, 2);
+    if (!plain || chance(&d, 0.2)) {
+        if (chance(&d, 0.2))
+            s->precision = chance(&d, 0.4) ? DAS_PRECISION_REDUCED : DAS_PRECISION_DOUBLE;
+        s->o.double_precision = s->precision == DAS_PRECISION_DOUBLE;
+        s->o.normalization = chance(&d, 0.5) ? ORACLE_NO_DIVISION : (oracle_normalization)integer(&d, 1, 2);
+        s->o.keep_transmit = chance(&d, 0.25);
+        s->o.keep_receive = chance(&d, 0.25);
+        s->o.clamp = chance(&d, 0.3);
+        s->no_fast_paths = chance(&d, 0.2);
+    }
 
-    full_matrix = chance(&d, 0.2);
-    linear = full_matrix || chance(&d, 0.4);
+    linear = kind != GENERAL || chance(&d, 0.4);
     draw_elements(&d, linear);
-    draw_transmits(&d, full_matrix);
-    draw_grid(&d, linear && chance(&d, 0.7));
-    if (!(full_matrix && chance(&d, 0.5))) { /* leave some cases to the fast paths */
+    draw_transmits(&d, kind, plain);
+    draw_grid(&d, linear && chance(&d, 0.75));
+    if (!(kind == FULL_MATRIX && plain))
         draw_aperture(&d);
+    if (!plain) {
         draw_tables(&d);
         draw_pairs(&d);
     }
-    s->o.keep_transmit = chance(&d, 0.2);
-    s->o.keep_receive = chance(&d, 0.2);
-    s->o.clamp = chance(&d, 0.25);
-    s->no_fast_paths = chance(&d, 0.2);
     if (complex_data && chance(&d, 0.75)) {
         s->o.demodulation_frequency_hz = s->o.sampling_frequency_hz * uniform(&d, 0.1, 1.3);
         if (chance(&d, 0.2))
@@ -439,11 +455,10 @@ void conformance_draw(scenario *s, test_rng *rng, oracle_type type, oracle_inter
     }
     if (chance(&d, 0.2))
         s->o.offset = type == ORACLE_U16 ? 32768 : type == ORACLE_U8 ? 127.5 : 2;
-
     if (chance(&d, 0.2))
         s->image_type = complex_data ? (chance(&d, 0.5) ? DAS_TYPE_CF32 : DAS_TYPE_CF64)
                                      : (chance(&d, 0.5) ? DAS_TYPE_F32 : DAS_TYPE_F64);
-    draw_frames(&d);
+    draw_frames(&d, kind == ENSEMBLE ? 0.5 : 0.1);
     if (chance(&d, 0.2) && (s->o.normalization == ORACLE_NO_DIVISION || s->o.keep_transmit))
         s->parts = integer(&d, 2, 3);
     if (s->o.normalization == ORACLE_NO_DIVISION && chance(&d, 0.15)) {
@@ -453,7 +468,7 @@ void conformance_draw(scenario *s, test_rng *rng, oracle_type type, oracle_inter
     s->in_flight = chance(&d, 0.1) ? 3 : 1;
     s->way = (scenario_way)integer(&d, WAY_HOST, WAY_IMPORT);
     draw_image_layout(&d);
-    draw_data_layout(&d);
+    draw_data_layout(&d, plain && chance(&d, 0.7));
     s->data_at_end = chance(&d, 0.7);
     scenario_data(s);
     fill_data(&d);
@@ -496,7 +511,37 @@ static uint64_t small_budget(const conformance_target *target, scenario *s, test
 static const char *const type_names[] = {"i8", "u8", "i16", "u16", "f16", "f32", "f64", "ci16", "cf16", "cf32"};
 static const char *const interpolation_names[] = {"nearest", "linear", "quadratic", "cubic", "lanczos"};
 
-enum { TYPES = 10, INTERPOLATIONS = 5, MOST_TARGETS = 32 };
+enum { TYPES = 10, INTERPOLATIONS = 5, MOST_TARGETS = 32, MOST_PATHS = 64 };
+
+/* Which paths the plans took, by their descriptions up to the first comma. */
+static struct {
+    char name[96];
+    int cases;
+} paths[MOST_PATHS];
+
+static void count_path(const char *description)
+{
+    size_t length = strcspn(description, ",");
+    int i = 0;
+    if (length >= sizeof paths[0].name)
+        length = sizeof paths[0].name - 1;
+    while (i < MOST_PATHS && paths[i].cases > 0 &&
+           !(strlen(paths[i].name) == length && strncmp(paths[i].name, description, length) == 0))
+        i++;
+    if (i == MOST_PATHS)
+        return;
+    memcpy(paths[i].name, description, length);
+    paths[i].name[length] = '\0';
+    paths[i].cases++;
+}
+
+static void print_paths(void)
+{
+    for (int i = 0; i < MOST_PATHS && paths[i].cases > 0; i++) {
+        printf("%d random cases took \"%s\"\n", paths[i].cases, paths[i].name);
+        paths[i].cases = 0;
+    }
+}
 
 void conformance_random(const conformance_target *targets, int count, conformance_amount amount)
 {
@@ -535,6 +580,7 @@ void conformance_random(const conformance_target *targets, int count, conformanc
                             snprintf(why[i], sizeof why[i], "case %d: %s", k, test_failure());
                     }
                     s.way = way;
+                    count_path(scenario_path());
                     test_discard();
                 }
                 scenario_free(&s);
@@ -548,6 +594,7 @@ void conformance_random(const conformance_target *targets, int count, conformanc
                 test_end();
             }
         }
+    print_paths();
 }
 
 /* ---- the same bits whatever the threads ---- */

@@ -727,6 +727,13 @@ static bool compare(const conformance_target *target, const scenario *s, const v
     return true;
 }
 
+static char last_path[200];
+
+const char *scenario_path(void)
+{
+    return last_path;
+}
+
 bool scenario_check(const conformance_target *target, const scenario *s, const oracle_value *reference, int times)
 {
     das_type type = scenario_image_type(s);
@@ -735,8 +742,10 @@ bool scenario_check(const conformance_target *target, const scenario *s, const o
     das_plan *plan = NULL;
     das_error error = DAS_ERROR_INIT;
     das_plan_info info;
-    char text[512], path[200] = "";
+    char text[512], *path = last_path;
     bool ok;
+
+    last_path[0] = '\0';
 
     scenario_describe(s, text, sizeof text);
     memset(&info, 0, sizeof info);
@@ -745,7 +754,7 @@ bool scenario_check(const conformance_target *target, const scenario *s, const o
     if (!ok)
         test_note("%s: plan: %s: %s [%s]", target->name, das_status_name(error.status), error.message, text);
     if (ok)
-        snprintf(path, sizeof path, "%s", das_plan_description(plan));
+        snprintf(last_path, sizeof last_path, "%s", das_plan_description(plan));
     if (ok && s->budget != 0 && info.plan_bytes + info.slot_bytes * (uint64_t)info.slots > s->budget) {
         test_note("%s: plan %llu + %d slots of %llu bytes exceed the budget [%s]", target->name,
                   (unsigned long long)info.plan_bytes, (int)info.slots, (unsigned long long)info.slot_bytes, text);
