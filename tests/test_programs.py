@@ -4,6 +4,7 @@ import csv
 import json
 import math
 import os
+import random
 import resource
 import signal
 import struct
@@ -790,6 +791,51 @@ def _():
     for value in (2**53 + 1, -2**53 - 1, 2**63 - 1):
         acquisition(struct.pack("<3q", 0, value, 0), (1, 3), dtype="<i8")
         refused([path("acquisition.json"), path("out.npy")], "rf.bin", value, "2^53")
+
+
+@case("das_image: files with random damage give an image or one line, never a crash")
+def _():
+    clear()
+    draw = random.Random(int(os.environ.get("DAS_TEST_SEED", "1")))
+    write("elements.csv", "x_m,y_m,z_m\n0,0,0\n0.001,0,0\n")
+    write("traces.csv", "transmit,receive,weight\n0,0,1\n1,0,2\n1,1,1\n")
+    write("rf.npy", npy("<i2", False, (3, 50), struct.pack("<150h", *range(150))))
+    write("source.txt", "\n".join(map(str, range(150))))
+    for name, data in (("a", {"file": "rf.npy", "axes": ["trace", "sample"]}),
+                       ("b", {"file": "source.txt", "format": "text", "axes": ["trace", "sample"], "shape": [3, 50]})):
+        write(f"{name}.json", json.dumps({"data": data, "sampling_frequency_hz": 1e6, "sound_speed_m_s": 1500, "traces": "traces.csv",
+                                          "receive": {"positions_m": "elements.csv", "normals": [[0, 0, 1], [0, 1, 1]]},
+                                          "transmits": "elements", "start_time_s": [0, 1e-6]}))
+    names = ("a.json", "b.json", "elements.csv", "traces.csv", "rf.npy", "source.txt")
+    good = {name: open(path(name), "rb").read() for name in names}
+    images = 0
+    for turn in range(400):
+        victim = draw.choice(names)
+        damaged = bytearray(good[victim][:128] if draw.random() < 0.05 else good[victim])
+        for _ in range(draw.choice((1, 1, 2, 5))):
+            at = draw.randrange(len(damaged))
+            what = draw.randrange(4)
+            if what == 0:
+                damaged[at] = draw.randrange(256)
+            elif what == 1:
+                del damaged[at:at + draw.randrange(1, 8)]
+            elif what == 2:
+                damaged[at:at] = draw.choice((b"0", b"-", b"9" * 20, b"e9", b",", b"[", b"}", b'"', b"\n", b"nan", b"null", b"\0"))
+            else:
+                end = at + draw.randrange(1, 12)
+                damaged[at:at] = damaged[at:end]
+            damaged = damaged or bytearray(b" ")
+        write(victim, bytes(damaged))
+        source = victim if victim.endswith("json") else draw.choice(("a.json", "b.json"))
+        result = run("das_image", "--device", "cpu", "--z", "0:0.02:9", path(source), path("out.npy"))
+        what = f"turn {turn}: {victim}: status {result.returncode}: {result.stderr[-300:]}"
+        assert result.returncode in (0, 1), what
+        assert result.stderr.count("\n") == result.returncode, what
+        assert os.path.exists(path("out.npy")) == (result.returncode == 0), what
+        images += result.returncode == 0
+        clear()
+        write(victim, good[victim])
+    assert 20 < images < 380, f"{images} of 400 damaged files made an image"
 
 
 @case("das_simulate: bad command lines")
