@@ -159,9 +159,10 @@ static void check_output(const struct settings *settings)
     if (!stat(settings->output, &about) && S_ISDIR(about.st_mode))
         refuse("OUT", settings->output, "a file, not a folder");
     char *folder = path_beside(settings->output, ".");
-    if (access(folder, W_OK))
-        fail("OUT is '%s', expected a folder that can be written: %s", settings->output, strerror(errno));
+    int denied = access(folder, W_OK) ? errno : 0;
     free(folder);
+    if (denied)
+        fail("OUT is '%s', expected a folder that can be written: %s", settings->output, strerror(denied));
 }
 
 static void parse_command_line(int argc, char **argv, struct settings *settings)
