@@ -9,7 +9,7 @@
 
 /* ---- handles ---- */
 
-enum { HANDLES = 11 };
+enum { HANDLES = 12 };
 
 typedef struct world {
     das_device *device;
@@ -19,7 +19,7 @@ typedef struct world {
     das_queue *queue, *other;
     das_event *event;
     das_run *run;
-    das_buffer *data, *image;
+    das_buffer *data, *image, *second;
     float pixels[SCENE_PIXELS];
 } world;
 
@@ -36,6 +36,7 @@ static void destroy_one(world *w, int which)
     case 7: das_buffer_destroy(&w->image); break;
     case 8: das_acquisition_destroy(&w->scene.acquisition); break;
     case 9: das_grid_destroy(&w->scene.grid); break;
+    case 10: das_buffer_destroy(&w->second); break;
     default:
         das_options_destroy(&w->scene.options);
         das_device_options_destroy(&w->device_options);
@@ -55,9 +56,10 @@ static bool create_world(world *w, const char *name)
               OK(das_run_enable_timing(w->run, 1, E)) &&
               OK(das_buffer_create(w->device, sizeof w->scene.data, DAS_MEMORY_DEVICE, &w->data, E)) &&
               OK(das_buffer_create(w->device, sizeof w->pixels, DAS_MEMORY_HOST, &w->image, E)) &&
+              OK(das_buffer_create(w->device, sizeof w->pixels, DAS_MEMORY_DEVICE, &w->second, E)) &&
               OK(das_buffer_upload(w->queue, w->data, 0, w->scene.data, sizeof w->scene.data, E)) &&
               OK(das_event_record(w->event, w->queue, E)) && OK(das_queue_wait_event(w->other, w->event, E)) &&
-              OK(das_reconstruct(w->plan, w->other, w->data, w->image, w->run, E)) &&
+              OK(das_reconstruct(w->plan, w->other, w->data, w->second, w->run, E)) &&
               OK(das_reconstruct(w->plan, w->queue, w->data, w->image, NULL, E)) &&
               OK(das_buffer_download(w->queue, w->image, 0, w->pixels, sizeof w->pixels, E));
     return ok;
@@ -65,7 +67,7 @@ static bool create_world(world *w, const char *name)
 
 static bool all_null(const world *w)
 {
-    return !w->device && !w->device_options && !w->plan && !w->queue && !w->other && !w->event && !w->run && !w->data && !w->image &&
+    return !w->device && !w->device_options && !w->plan && !w->queue && !w->other && !w->event && !w->run && !w->data && !w->image && !w->second &&
            !w->scene.acquisition && !w->scene.grid && !w->scene.options;
 }
 
@@ -248,8 +250,9 @@ static void copies(const char *name)
         memset(weights, 0xFF, (transmit_values + receive_values) * sizeof *weights);
         OK(das_acquisition_set_sound_speed(w.scene.acquisition, 1, E));
         OK(das_acquisition_clear_transmits(w.scene.acquisition, E));
-        for (int i = 8; i < HANDLES; i++)
-            destroy_one(&w, i);
+        destroy_one(&w, 8);
+        destroy_one(&w, 9);
+        destroy_one(&w, HANDLES - 1);
         free(times);
         free(weights);
         times = NULL;

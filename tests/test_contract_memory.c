@@ -284,6 +284,7 @@ static void query_is_exact(void)
     test_end();
 }
 
+#ifndef SANITIZED
 static long long resident_bytes(void)
 {
     long long pages = 0;
@@ -329,6 +330,7 @@ static void process_memory(void)
     das_device_destroy(&device);
     test_end();
 }
+#endif
 
 /* ---- budgets ---- */
 
