@@ -109,6 +109,7 @@ typedef struct {
 void conformance_table(const conformance_target *targets, int count);
 void conformance_edges(const conformance_target *targets, int count);
 void conformance_article(const conformance_target *targets, int count);
+void conformance_large(const conformance_target *targets, int count);
 void conformance_random(const conformance_target *targets, int count, conformance_amount amount);
 void conformance_repeat(const conformance_target *targets, int count, conformance_amount amount);
 

@@ -4,7 +4,7 @@
  *     test_conformance [--device NAME] [--cases N] [--seed N] [--only GROUP]
  *
  * NAME is the start of a target's name ("cpu", "cpu/avx2", "cuda:0"); N cases are drawn for each of the 50
- * combinations of data type and interpolation; GROUP is table, edges, article, random or repeat. With
+ * combinations of data type and interpolation; GROUP is table, edges, article, large, random or repeat. With
  * DAS_TEST_SMALL set there are few cases and no article.
  */
 #define _POSIX_C_SOURCE 200809L /* setenv */
@@ -181,6 +181,8 @@ int main(int argc, char **argv)
         conformance_edges(targets, target_count);
     if (only == NULL ? small == NULL : strcmp(only, "article") == 0)
         conformance_article(targets, target_count);
+    if (only == NULL || strcmp(only, "large") == 0)
+        conformance_large(targets, target_count);
     if (only == NULL || strcmp(only, "random") == 0)
         conformance_random(targets, target_count, amount);
     if (only == NULL || strcmp(only, "repeat") == 0)
