@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,16 +12,31 @@
 #include <unistd.h>
 
 static const char *program = "program";
-static const char *unfinished;
+static const char *volatile unfinished;
 
 void name_program(const char *name)
 {
     program = name;
 }
 
+static void on_signal(int number)
+{
+    if (unfinished)
+        unlink(unfinished);
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
 void remove_on_failure(const char *path)
 {
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
     unfinished = path;
+    for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++) {
+        struct sigaction action;
+        /* what the caller of the program ignores stays ignored */
+        if (!sigaction(numbers[k], NULL, &action) && action.sa_handler != SIG_IGN)
+            signal(numbers[k], path ? on_signal : SIG_DFL);
+    }
 }
 
 void fail(const char *format, ...)

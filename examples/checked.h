@@ -19,7 +19,7 @@ void name_program(const char *name);
 /* Prints one line (control characters become '?'), removes the file named by remove_on_failure, exits with 1. */
 _Noreturn void fail(const char *format, ...) CHECKED_PRINTF;
 
-/* The file fail() removes; NULL for none. The path is not copied. */
+/* The file that fail(), or a signal that ends the program, removes; NULL for none. The path is not copied. */
 void remove_on_failure(const char *path);
 
 /* Memory for count things of the given size, not cleared; `what` names it in the message. */

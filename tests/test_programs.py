@@ -8,6 +8,7 @@ import random
 import resource
 import signal
 import struct
+import subprocess
 import zlib
 
 from reporting import Image, case, finish, program, report, run, scratch_folder
@@ -69,6 +70,25 @@ def image(*options, x=0.0, z=0.015, json_path=None):
 
 def near(got, want, tolerance=1e-6):
     assert abs(got - want) <= tolerance * max(abs(want), 1e-30) or got == want, f"{got} is not {want}"
+
+
+def refused(arguments, *words, name="das_image", **options):
+    """Status 1, one line with all the words, nothing on stdout, and no file more than before."""
+    before = sorted(os.listdir(folder))
+    result = run(name, *arguments, **options)
+    what = " ".join(map(str, arguments)).replace(folder + "/", "")
+    assert result.returncode == 1, f"{what}: status {result.returncode}: {result.stderr}"
+    assert result.stderr.count("\n") == 1 and result.stderr.endswith("\n"), f"{what}: not one line: {result.stderr}"
+    for word in words:
+        assert str(word) in result.stderr, f"{what}: no '{word}' in: {result.stderr}"
+    assert result.stdout == "", result.stdout
+    assert sorted(os.listdir(folder)) == before, f"{what}: left {set(os.listdir(folder)) - set(before)}"
+
+
+def clear():
+    for name in ("out.npy", "out.png"):
+        if os.path.exists(path(name)):
+            os.remove(path(name))
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -424,13 +444,60 @@ def _():
             w = (f * f - low * high) / (f * (high - low))
             near(image("--bandpass", f"{low}:{high}", z=n * 75e-6).values[0], want.real / (1 + w**6), 1e-4)
         # IQ at any frequency near the tone's, turned back by the library, is the analytic signal again, whatever the start
-        # time; a tone further from FC than FC is cut off
+        # time; a tone further from FC than FC, or than a quarter of the sampling frequency, is cut off
         for start in (0, 3e-6):
             acquisition(tone, (1, count), transmits=[{"type": "none"}], start_time_s=start)
-            for fc in (12, 9, 8, 16, 5):
+            for fc, kept in ((12, 1), (9, 1), (8, 1), (16, 1), (5, 0), (80, 0), (70, 1)):
                 got = image("--demodulate", repr(fc / count * FS), z=n * 75e-6 + start * C).values[0]
-                assert abs(got - (want if fc != 5 else 0)) < 1e-4, (fc, got, want)
+                assert abs(got - kept * want) < 1e-4, (fc, got, want)
         acquisition(tone, (1, count), transmits=[{"type": "none"}])
+
+
+@case("--analytic keeps the mean and the highest frequency once; --bandpass removes the mean; filters see no offset")
+def _():
+    for values in ([3.0] * 64, [1.0, -1.0] * 32, [1.0, -1.0] * 31 + [1.0]):
+        acquisition(struct.pack(f"<{len(values)}H", *[int(v) + 100 for v in values]), (1, len(values)), dtype="<u2",
+                    transmits=[{"type": "none"}], data_offset=100)
+        got = image("--analytic", z=10 * 75e-6).values[0]
+        near(got.real, values[10], 1e-5)
+        assert len(values) % 2 or abs(got.imag) < 1e-5, got
+        assert values[0] != 3 or abs(image("--bandpass", "1e5:1e6", z=10 * 75e-6).values[0]) < 1e-6
+
+
+@case("a data file of 6 GB: the last frame, and nothing else, is read")
+def _():
+    frames = 3000000
+    source = acquisition(b"", (frames, 1000), ("frame", "sample"), dtype="<i2")
+    with open(path("rf.bin"), "wb") as file:
+        file.seek((frames - 1) * 2000)
+        file.write(struct.pack("<1000h", *range(1000)))
+
+    def little_memory():
+        resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
+    for option, want in (((), 400), (("--frame", 2), 0)):
+        result = run("das_image", "--device", "cpu", "--frame", frames - 1, "--z", "0.015:0.015:1", *option, source, path("out.npy"),
+                     preexec_fn=little_memory)
+        assert result.returncode == 0, result.stderr
+        near(Image(path("out.npy")).values[0], want)
+    refused(["--frame", frames, source, path("new.npy")], "--frame", frames)
+    write("rf.bin", b"")
+
+
+@case("stopped by a signal: no temporary file is left")
+def _():
+    source = acquisition(ramp(1000), (1, 1000))
+    clear()
+    running = subprocess.Popen([program("das_image"), "--device", "cpu", "--x", "0:0.01:3000", "--z", "0.01:0.02:2000", source, path("out.npy")],
+                               stderr=subprocess.PIPE)
+    while running.poll() is None:
+        if any(name.startswith("out.npy.") for name in os.listdir(folder)):
+            running.send_signal(signal.SIGTERM)
+            break
+    running.communicate()
+    assert running.returncode in (0, -signal.SIGTERM), running.returncode
+    assert os.path.exists(path("out.npy")) == (running.returncode == 0)
+    assert not any(name.startswith("out.npy.") for name in os.listdir(folder)), os.listdir(folder)
+    clear()
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -527,25 +594,6 @@ def _():
 # ---------------------------------------------------------------------------------------------------------------------
 # Bad input
 # ---------------------------------------------------------------------------------------------------------------------
-def refused(arguments, *words, name="das_image", **options):
-    """Status 1, one line with all the words, nothing on stdout, and no file more than before."""
-    before = sorted(os.listdir(folder))
-    result = run(name, *arguments, **options)
-    what = " ".join(map(str, arguments)).replace(folder + "/", "")
-    assert result.returncode == 1, f"{what}: status {result.returncode}: {result.stderr}"
-    assert result.stderr.count("\n") == 1 and result.stderr.endswith("\n"), f"{what}: not one line: {result.stderr}"
-    for word in words:
-        assert str(word) in result.stderr, f"{what}: no '{word}' in: {result.stderr}"
-    assert result.stdout == "", result.stdout
-    assert sorted(os.listdir(folder)) == before, f"{what}: left {set(os.listdir(folder)) - set(before)}"
-
-
-def clear():
-    for name in ("out.npy", "out.png"):
-        if os.path.exists(path(name)):
-            os.remove(path(name))
-
-
 @case("das_image: every option refuses bad values")
 def _():
     clear()
