@@ -53,6 +53,27 @@ assert kept.shape == (2, 3) and abs(kept[1, 2] - 12400) < 0.02, kept.tolist()
 assert list(plan.info().image_shape) == [1, 2, 3, 1, 1, 1] and plan.description()
 into = array.array("f", [math.nan] * 6)
 assert plan.reconstruct(data, into) is into and abs(into[5] - 12400) < 0.02
+
+# the same by explicit buffers, with times
+queue, run, marks = das.Queue(device), das.Run(device), [das.Event(device) for _ in range(2)]
+source, target = das.Buffer(device, plan.info().input_bytes), das.Buffer(device, plan.info().output_bytes)
+into = array.array("f", [math.nan] * 6)
+run.enable_timing(1)
+marks[0].record(queue)
+source.upload(queue, data)
+marks[1].record(queue)
+plan.queue(queue, source, target, run)
+target.download(queue, into)
+queue.wait()
+assert into.tobytes() == kept.tobytes() and run.timing().compute_ms > 0 and marks[1].milliseconds_since(marks[0]) >= 0
+one = das.Device("cpu", threads=1, isa="scalar")
+assert one.info().compute_units == 1
+try:
+    das.Device("cpu", isa="none-such")
+except das.Error as error:
+    assert error.status < 0
+else:
+    raise AssertionError("took none-such")
 options = das.Options()
 options.set_receive_times([[1e-5], [1e-5], [2e-5]])
 options.set_receive_weights([[1.0], [0.5], [0.0]])

@@ -176,11 +176,21 @@ class _Object:
             setattr(cls, name, method)
 
 
+class _DeviceOptions(_Object):
+    kind = "device_options"
+
+    def __init__(self):
+        super().__init__("device_options_create")
+
+
 class Device(_Object):
     kind = "device"
 
-    def __init__(self, name="auto"):
-        super().__init__("device_open", name.encode(), None)
+    def __init__(self, name="auto", threads=0, isa=None):
+        options = _DeviceOptions()
+        _call("device_options_set_thread_count", options.handle, c_int64(threads))
+        _call("device_options_set_isa", options.handle, isa and isa.encode())
+        super().__init__("device_open", name.encode(), options.handle)
 
     def info(self):
         info = DeviceInfo()
@@ -243,6 +253,57 @@ class Run(_Object):
         return timing
 
 
+class Queue(_Object):
+    kind = "queue"
+
+    def __init__(self, device):
+        super().__init__("queue_create", device.handle)
+        self.memory = []  # of uploads and downloads on their way
+
+    def wait(self):
+        _call("queue_wait", self.handle)
+        self.memory.clear()
+
+    def wait_event(self, event):
+        _call("queue_wait_event", self.handle, event.handle)
+
+
+class Event(_Object):
+    kind = "event"
+
+    def __init__(self, device):
+        super().__init__("event_create", device.handle)
+
+    def record(self, queue):
+        _call("event_record", self.handle, queue.handle)
+
+    def wait(self):
+        _call("event_wait", self.handle)
+
+    def milliseconds_since(self, start):
+        milliseconds = c_double()
+        _call("event_elapsed", start.handle, self.handle, byref(milliseconds))
+        return milliseconds.value
+
+
+class Buffer(_Object):
+    """bytes on a device; host=True: host memory that the device reaches fast."""
+    kind = "buffer"
+
+    def __init__(self, device, size, host=False):
+        super().__init__("buffer_create", device.handle, c_uint64(size), c_int32(host))
+
+    def upload(self, queue, data, offset=0):
+        memory = _memory(data)
+        queue.memory.append(memory)
+        _call("buffer_upload", queue.handle, self.handle, c_uint64(offset), memory, c_uint64(len(memory)))
+
+    def download(self, queue, into, offset=0):
+        memory = _memory(into, writable=True)
+        queue.memory.append(memory)
+        _call("buffer_download", queue.handle, self.handle, c_uint64(offset), memory, c_uint64(len(memory)))
+
+
 class Plan(_Object):
     kind = "plan"
 
@@ -256,6 +317,10 @@ class Plan(_Object):
 
     def description(self):
         return _lib.das_plan_description(self.handle).decode()
+
+    def queue(self, queue, data, image, run=None):
+        """das_reconstruct(): from one Buffer to another, in the order of a Queue."""
+        _call("reconstruct", self.handle, queue.handle, data.handle, image.handle, run and run.handle)
 
     def reconstruct(self, data, image=None, run=None):
         """data: contiguous memory of samples. image: writable memory for the result, or None for a new memoryview with the
