@@ -70,8 +70,13 @@ compile = $(CC) $(das_cppflags) $(defines_$(notdir $*)) $(das_cflags) $(flags_$(
 link_flags := -pthread $(CFLAGS) $(LDFLAGS)
 
 # Instruction sets: each in a file of its own, chosen when the program runs.
-flags_cpu_avx2   := -mavx2 -mfma -mf16c
-flags_cpu_avx512 := -mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma -mf16c
+fast_flags := -O3 -fno-math-errno
+flags_cpu_avx2     := $(fast_flags) -mavx2 -mfma -mf16c
+flags_cpu_avx512   := $(fast_flags) -mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma -mf16c
+flags_cpu_neon     := $(fast_flags)
+flags_cpu_portable := $(fast_flags)
+flags_cpu_scalar   := -fno-math-errno
+flags_cpu_double   := -fno-math-errno
 
 # ---------------------------------------------------------------------------
 # Sources

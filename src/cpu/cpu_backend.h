@@ -44,6 +44,8 @@ typedef struct das_cpu_pair {
     int32_t inner, outer;
 } das_cpu_pair;
 
+enum { DAS_CPU_GENERAL_TILE = 128 }; /* the most points of a tile of the general path */
+
 /* How the general path works: for each tile of points and each `outer`, the pairs of it. The outer is the transmit, or
  * the receive element if only those are kept apart. */
 typedef struct das_cpu_general {
@@ -55,7 +57,21 @@ typedef struct das_cpu_general {
     uint64_t lane_bytes;
 } das_cpu_general;
 
-struct das_cpu_fast;
+/* A fast path: tiles that are compact patches of the grid, divided into groups of as many points as a vector has
+ * lanes, themselves compact. See cpu_fast.h. */
+typedef struct das_cpu_fast {
+    const struct das_cpu_kernels *kernels; /* NULL: no fast path */
+    int64_t tile[3], tile_grid[3]; /* points of a tile, tiles of the grid, along its axes */
+    int64_t tile_count;
+    int32_t points, groups; /* of a tile */
+    int16_t (*local)[3];    /* [points]: where in the tile, group by group */
+    bool folded;            /* a pair and its reciprocal share one position */
+    bool hoisted;           /* delays of all receive elements of a tile are kept */
+    bool shared;            /* transmit and receive delays are the same rows */
+    bool weighted, transmit_weighted, rotated;
+    int32_t *pair_of; /* [transmit_count][receive_count]: first of its pairs in the list, or -1; NULL without a list */
+    uint64_t lane_bytes;    /* with the general path's, for tiles that the fast one leaves to it */
+} das_cpu_fast;
 
 typedef struct das_cpu_plan {
     das_problem problem; /* arrays that the plan does not keep are NULL */
@@ -74,7 +90,7 @@ typedef struct das_cpu_plan {
     double samples_per_m, tolerance_m, inverse_2f, turns_per_sample;
 
     das_cpu_general general;
-    struct das_cpu_fast *fast; /* NULL: the general path */
+    das_cpu_fast fast;
     int64_t lanes;
     uint64_t plan_bytes, slot_bytes;
     int32_t tiles;
@@ -127,6 +143,9 @@ uint64_t das_cpu_general_lane_f32(const das_cpu_plan *plan);
 uint64_t das_cpu_general_lane_f64(const das_cpu_plan *plan);
 void das_cpu_general_run_f32(das_cpu_job *job, int64_t lane);
 void das_cpu_general_run_f64(das_cpu_job *job, int64_t lane);
+/* Any points, by their index in the grid. */
+void das_cpu_general_points_f32(const das_cpu_job *job, char *scratch, const int64_t *index, int64_t count);
+void das_cpu_general_points_f64(const das_cpu_job *job, char *scratch, const int64_t *index, int64_t count);
 
 float das_cpu_half(uint16_t bits); /* IEEE binary16 */
 

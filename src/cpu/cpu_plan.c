@@ -1,11 +1,11 @@
 /* What a CPU plan keeps, how it fits into the memory budget, and its scratch slots. */
-#include "cpu_backend.h"
+#include "cpu_fast.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { LARGEST_TILE = 128, SMALLEST_TILE = 16, CHUNK_FRAMES = 16 };
+enum { SMALLEST_TILE = 16, CHUNK_FRAMES = 16 };
 
 void *das_cpu_take(das_cpu_arena *arena, int64_t count, size_t size)
 {
@@ -149,12 +149,13 @@ static void keep(das_cpu_plan *plan, const das_problem *problem, das_cpu_arena *
         plan->pair = das_cpu_take(arena, problem->pair_count, sizeof *plan->pair);
         plan->pair_first = das_cpu_take(arena, plan->general.outer_count + 1, sizeof *plan->pair_first);
     }
-    if (arena->base == NULL)
-        return;
-    fill_geometry(plan, problem);
-    fill_tables(plan, problem);
-    if (listed)
-        fill_pairs(plan, problem);
+    if (arena->base != NULL) {
+        fill_geometry(plan, problem);
+        fill_tables(plan, problem);
+        if (listed)
+            fill_pairs(plan, problem);
+    }
+    das_cpu_fast_keep(plan, problem, arena);
 }
 
 static int64_t minimum(int64_t a, int64_t b)
@@ -167,7 +168,7 @@ static bool fit_general(das_cpu_plan *plan, int64_t width, uint64_t room)
 {
     const int64_t points = plan->problem.grid.point_count, frames = plan->problem.frame_count;
     das_cpu_general *general = &plan->general;
-    int64_t largest = LARGEST_TILE;
+    int64_t largest = DAS_CPU_GENERAL_TILE;
     while (largest > SMALLEST_TILE && points / largest < 4 * width)
         largest /= 2;
     for (int pass = 0; pass < 2; pass++) /* first with all lanes, then with as many as fit */
@@ -197,25 +198,73 @@ static bool fit_general(das_cpu_plan *plan, int64_t width, uint64_t room)
     return false;
 }
 
-static das_status choose(das_device *device, const das_problem *problem, das_cpu_plan *plan, das_error *error)
+/* The fast path with as many lanes as fit; its tiles never change, as they decide how delays are rounded. */
+static bool fit_fast(das_cpu_plan *plan, int64_t width, uint64_t room)
 {
-    memset(plan, 0, sizeof *plan);
-    plan->device = device;
-    plan->isa = ((const das_cpu_device *)device->impl)->isa;
+    das_cpu_general *general = &plan->general;
+    general->tile_points = 2 * SMALLEST_TILE;
+    general->tile_count = 0;
+    general->chunk_frames = minimum(plan->problem.frame_count, CHUNK_FRAMES);
+    general->cached = general->outer_count > 1;
+    general->lane_bytes = das_cpu_general_lane_f32(plan);
+    plan->fast.lane_bytes = plan->fast.kernels->lane_bytes(plan) + general->lane_bytes;
+    const uint64_t fitting = room / plan->fast.lane_bytes;
+    plan->lanes = minimum(width, plan->fast.tile_count);
+    if (fitting < (uint64_t)plan->lanes)
+        plan->lanes = (int64_t)fitting;
+    plan->slot_bytes = (uint64_t)plan->lanes * plan->fast.lane_bytes;
+    plan->tiles = 1;
+    return plan->lanes > 0;
+}
+
+static uint64_t room_of(const das_cpu_plan *plan, const das_problem *problem)
+{
+    return problem->memory_budget > plan->plan_bytes ? (problem->memory_budget - plan->plan_bytes) / (uint64_t)problem->slots : 0;
+}
+
+static void count(das_cpu_plan *plan, const das_problem *problem)
+{
     das_cpu_arena counting = {NULL, 0};
     das_cpu_take(&counting, 1, sizeof *plan);
     keep(plan, problem, &counting);
     plan->plan_bytes = counting.used;
+}
 
-    const uint64_t slots = (uint64_t)problem->slots;
-    const uint64_t room =
-        problem->memory_budget > plan->plan_bytes ? (problem->memory_budget - plan->plan_bytes) / slots : 0;
-    if (!fit_general(plan, das_parallel_width(device), room))
+static das_status choose(das_device *device, const das_problem *problem, das_cpu_plan *plan, das_error *error)
+{
+    const int64_t width = das_parallel_width(device);
+    memset(plan, 0, sizeof *plan);
+    plan->device = device;
+    plan->isa = ((const das_cpu_device *)device->impl)->isa;
+    plan->samples_per_m = problem->sampling_frequency_hz / problem->sound_speed_m_s;
+    das_cpu_fast_choose(plan, problem);
+    count(plan, problem);
+    if (plan->fast.kernels != NULL && fit_fast(plan, width, room_of(plan, problem)))
+        return DAS_OK;
+    plan->fast.kernels = NULL;
+    count(plan, problem);
+    if (!fit_general(plan, width, room_of(plan, problem)))
         return das_fail(error, DAS_ERROR_OUT_OF_DEVICE_MEMORY,
-                        "memory_budget is %llu bytes; the plan takes %llu and each of its %llu slots at least %llu more",
+                        "memory_budget is %llu bytes; the plan takes %llu and each of its %lld slots at least %llu more",
                         (unsigned long long)problem->memory_budget, (unsigned long long)plan->plan_bytes,
-                        (unsigned long long)slots, (unsigned long long)plan->general.lane_bytes);
+                        (long long)problem->slots, (unsigned long long)plan->general.lane_bytes);
     return DAS_OK;
+}
+
+/* One line about the path. */
+static void describe(const das_cpu_plan *plan, char *text, size_t size)
+{
+    const das_problem *problem = &plan->problem;
+    static const char *const interpolations[] = {"nearest", "linear", "quadratic", "cubic", "lanczos"};
+    const char *isa = das_cpu_isa_name(plan->isa), *interpolation = interpolations[problem->interpolation];
+    if (plan->fast.kernels == NULL)
+        snprintf(text, size, "cpu %s: general %s, %s sums, tiles of %lld points, %lld threads", isa, interpolation,
+                 problem->precision == DAS_PRECISION_DOUBLE ? "double" : "float", (long long)plan->general.tile_points,
+                 (long long)plan->lanes);
+    else
+        snprintf(text, size, "cpu %s: %s%s tables, tiles of %lld x %lld x %lld points, %lld threads", isa,
+                 plan->fast.folded ? "folded " : "", interpolation, (long long)plan->fast.tile[0],
+                 (long long)plan->fast.tile[1], (long long)plan->fast.tile[2], (long long)plan->lanes);
 }
 
 das_status das_cpu_plan_query(das_device *device, const das_problem *problem, das_plan_layout *layout, das_error *error)
@@ -246,9 +295,7 @@ das_status das_cpu_plan_create(das_plan *plan, const das_problem *problem, das_e
     *own = chosen;
     keep(own, problem, &arena);
     plan->impl = own;
-    snprintf(plan->description, sizeof plan->description, "cpu %s: general, %s sums, tiles of %lld points, %lld threads",
-             das_cpu_isa_name(own->isa), problem->precision == DAS_PRECISION_DOUBLE ? "double" : "float",
-             (long long)own->general.tile_points, (long long)own->lanes);
+    describe(own, plan->description, sizeof plan->description);
     return DAS_OK;
 }
 

@@ -1,5 +1,5 @@
 /* One reconstruction: lanes take tiles from a counter, so the image does not depend on who takes which. */
-#include "cpu_backend.h"
+#include "cpu_fast.h"
 
 #include <time.h>
 
@@ -47,7 +47,9 @@ void das_cpu_store(das_type type, char *where, bool accumulate, double re, doubl
 static void run_lane(void *argument, int64_t lane)
 {
     das_cpu_job *job = argument;
-    if (job->plan->problem.precision == DAS_PRECISION_DOUBLE)
+    if (job->plan->fast.kernels != NULL)
+        job->plan->fast.kernels->run(job, lane);
+    else if (job->plan->problem.precision == DAS_PRECISION_DOUBLE)
         das_cpu_general_run_f64(job, lane);
     else
         das_cpu_general_run_f32(job, lane);
@@ -66,7 +68,7 @@ das_status das_cpu_reconstruct(das_plan *plan, das_slot *slot, das_queue *queue,
                        .data = work->data->host_pointer,
                        .image = work->image->host_pointer,
                        .scratch = slot->impl,
-                       .unit_count = own->general.tile_count,
+                       .unit_count = own->fast.kernels != NULL ? own->fast.tile_count : own->general.tile_count,
                        .reporting = ATOMIC_FLAG_INIT};
     atomic_init(&job.next_unit, 0);
     atomic_init(&job.units_done, 0);

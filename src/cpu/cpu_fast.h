@@ -1,0 +1,42 @@
+/* Fast paths for single precision.
+ *
+ * The table path. The points of a vector are neighbours, so for one pair of transmit and receive element they read
+ * neighbouring samples. What a tile can read of a trace is copied into a window, as the coefficients of a polynomial
+ * per sample (nearest 1, linear 2, quadratic 3, cubic 4 of them); padding settles the ends of the record. A vector of
+ * positions is the sum of two stored vectors, its whole part picks coefficients by a permute of one or two registers,
+ * its fraction evaluates the polynomial. Delays are held relative to a whole sample per group of points, so that
+ * float keeps them to 1e-6 of a sample.
+ *
+ * Windows also fold: with one array transmitting and receiving, the pairs (t,r) and (r,t) have one position, and their
+ * windows are added first. */
+#ifndef DAS_CPU_FAST_H
+#define DAS_CPU_FAST_H
+
+#include "cpu_backend.h"
+
+typedef struct das_cpu_kernels {
+    das_cpu_isa isa;
+    int32_t lanes; /* points of a group */
+    uint64_t (*lane_bytes)(const das_cpu_plan *plan); /* without the general path's */
+    void (*run)(das_cpu_job *job, int64_t lane);
+} das_cpu_kernels;
+
+extern const das_cpu_kernels das_cpu_kernels_scalar;
+extern const das_cpu_kernels das_cpu_kernels_avx2;
+extern const das_cpu_kernels das_cpu_kernels_avx512;
+extern const das_cpu_kernels das_cpu_kernels_neon;
+
+enum {
+    DAS_CPU_BLOCK = 16,          /* the most receive elements of a block */
+    DAS_CPU_STAGE_FLOATS = 32768, /* room for a block's windows */
+    DAS_CPU_COARSEST = 8         /* samples from the centre of a group to its points: beyond, float loses digits */
+};
+
+/* ---- cpu_fast.c ---- */
+
+/* Chooses path and tile for the problem; leaves kernels NULL if only the general path serves. */
+void das_cpu_fast_choose(das_cpu_plan *plan, const das_problem *problem);
+/* What the plan keeps for it. */
+void das_cpu_fast_keep(das_cpu_plan *plan, const das_problem *problem, das_cpu_arena *arena);
+
+#endif
