@@ -18,6 +18,7 @@ for test in "$@"; do
     *) command=(${TEST_RUNNER:-} "$test") ;;
     esac
     echo "== $test"
+    start=$SECONDS
     timeout "${TEST_TIMEOUT:-1800}" "${command[@]}" >"$log" 2>&1
     status=$?
     read -r p f s < <(awk '/^PASS /{p++} /^FAIL /{f++} /^SKIP /{s++} END{print p+0, f+0, s+0}' "$log")
@@ -35,6 +36,7 @@ for test in "$@"; do
     else
         grep -E '^(PASS|SKIP) ' "$log"
     fi
+    echo "== $test: $p passed, $f failed, $s skipped in $((SECONDS - start)) s"
     passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
 done
 echo "$passed passed, $failed failed, $skipped skipped"
