@@ -102,7 +102,7 @@ struct bench {
     int64_t resident_growth; /* bytes, -1 unknown */
     int64_t points, points_inside;
     double literal_ms;
-    int64_t literal_mismatches;
+    int64_t literal_mismatches, literal_unexplained;
 };
 
 #if defined(__GNUC__)
@@ -592,7 +592,7 @@ static double oracle_error(const struct settings *settings, const struct bench *
 }
 
 /* The article's loop as it stands, over `columns` evenly spread columns: its time for the whole image, and the pixels of
- * these columns where the library's image differs. */
+ * these columns where the library's image differs, by more than sample positions close to a tie explain. */
 static void literal_loop(const struct settings *settings, struct bench *bench)
 {
     const struct workload *work = &settings->work;
@@ -622,8 +622,14 @@ static void literal_loop(const struct settings *settings, struct bench *bench)
     bench->literal_ms = (clock_ms() - start) * (double)width / (double)columns;
     for (int64_t c = 0; c < columns; c++)
         for (int64_t i = 0; i < height; i++) {
-            double d = out[c * height + i] - image_value(bench, i * width + c * width / columns, 0);
-            bench->literal_mismatches += !(fabs(d) < 0.5);
+            int64_t point = i * width + c * width / columns;
+            oracle_value value;
+            if (fabs(out[c * height + i] - image_value(bench, point, 0)) < 0.5)
+                continue;
+            bench->literal_mismatches++;
+            if (!oracle_point(&problem, point, 0, 1, &value))
+                fail("no memory for the oracle");
+            bench->literal_unexplained += !(fabs(value.re - image_value(bench, point, 0)) < value.slack + 0.5);
         }
     free(data);
     free(out);
@@ -671,8 +677,9 @@ static void print_json(const struct settings *settings, const struct bench *benc
            bench->plan_ms, bench->info.plan_bytes, bench->info.slot_bytes, bench->info.slots, bench->info.tiles,
            bench->info.input_bytes, bench->info.output_bytes, bench->resident_growth);
     if (settings->literal_columns)
-        printf(", \"literal_columns\": %" PRId64 ", \"literal_scaled_ms\": %.6g, \"literal_ratio\": %.4g, \"literal_mismatches\": %" PRId64,
-               settings->literal_columns, bench->literal_ms, bench->literal_ms / bench->compute_ms, bench->literal_mismatches);
+        printf(", \"literal_columns\": %" PRId64 ", \"literal_scaled_ms\": %.6g, \"literal_ratio\": %.4g, \"literal_mismatches\": %" PRId64
+               ", \"literal_unexplained\": %" PRId64, settings->literal_columns, bench->literal_ms,
+               bench->literal_ms / bench->compute_ms, bench->literal_mismatches, bench->literal_unexplained);
     puts("}");
 }
 
@@ -696,8 +703,10 @@ static void print_table(const struct settings *settings, const struct bench *ben
     printf("copy-back  %10.3f ms\n", bench->download_ms);
     printf("error      %.3g, bound %.3g\n", bench->max_error, error_bound(settings));
     if (settings->literal_columns)
-        printf("literal    %10.3f ms (%" PRId64 " columns, scaled): %.1f times compute; %" PRId64 " pixels differ\n",
-               bench->literal_ms, settings->literal_columns, bench->literal_ms / bench->compute_ms, bench->literal_mismatches);
+        printf("literal    %10.3f ms (%" PRId64 " columns, scaled): %.1f times compute; %" PRId64
+               " pixels differ at ties, %" PRId64 " otherwise\n", bench->literal_ms, settings->literal_columns,
+               bench->literal_ms / bench->compute_ms, bench->literal_mismatches - bench->literal_unexplained,
+               bench->literal_unexplained);
 }
 
 /* Plan and one slot against the input, and on the CPU what the process took against what the query said. */
@@ -763,8 +772,8 @@ int main(int argc, char **argv)
         fprintf(stderr, "das_bench: error %.3g, expected at most %.3g\n", bench.max_error, error_bound(&settings));
         good = false;
     }
-    if (bench.literal_mismatches) {
-        fprintf(stderr, "das_bench: %" PRId64 " pixels differ from the literal loop\n", bench.literal_mismatches);
+    if (bench.literal_unexplained) {
+        fprintf(stderr, "das_bench: %" PRId64 " pixels differ from the literal loop\n", bench.literal_unexplained);
         good = false;
     }
     das_buffer_destroy(&bench.data);
