@@ -143,8 +143,29 @@ enum {
     DAS_OPENCL_TABLES
 };
 
+/* A fast path of opencl_fast.cl; the values are those of DAS_FAST there. */
+typedef enum das_opencl_path { DAS_OPENCL_GENERAL = 0, DAS_OPENCL_TILE = 1, DAS_OPENCL_PATCH = 2 } das_opencl_path;
+
+typedef struct das_opencl_fast {
+    das_opencl_path path;
+    bool folded;   /* reciprocal pairs are added up first */
+    bool weighted; /* records are weighted when packed */
+    bool shared;   /* all transmits have one data set, packed once */
+    int32_t lead;  /* zeros in front of a packed record, and behind it */
+    int64_t stride;
+    int64_t transmits; /* packed at a time, a multiple of rows */
+    int32_t rows;      /* transmits a block of the kernel */
+    uint64_t packed_bytes;
+    /* tiles */
+    int32_t threads, window, half_window;
+    int32_t axis[3], tiles[2], slow_a;
+    /* patches */
+    int64_t patch[3];
+} das_opencl_fast;
+
 /* What plan_query decides and plan_create carries out. */
 typedef struct das_opencl_choice {
+    das_opencl_fast fast;
     bool listed;          /* pairs from a list, else all of them with weight 1 */
     bool streamed;        /* tables stay in host memory and travel chunk by chunk */
     int32_t frames;       /* summed side by side */
@@ -161,12 +182,15 @@ typedef struct das_opencl_plan {
     size_t local;
     uint64_t launch_terms; /* most terms of a launch */
     cl_mem reals, longs, elements, waves, kinds, pair_offset, pair_weight, pair_of, pair_first, values, window;
+    cl_mem weights; /* float[transmit][receive], of a weighted fast path */
+    cl_mem offsets; /* float[3][16], of the points of a patch */
     cl_mem *tables; /* [chunks][DAS_OPENCL_TABLES] */
     char *streamed[DAS_OPENCL_TABLES]; /* host memory, chunk by chunk */
 } das_opencl_plan;
 
 typedef struct das_opencl_slot {
-    cl_kernel general;
+    cl_kernel sum, pack;
+    cl_mem packed;
     cl_mem tables[DAS_OPENCL_TABLES]; /* streamed */
 } das_opencl_slot;
 
@@ -176,6 +200,14 @@ void das_opencl_plan_destroy(das_plan *plan);
 das_status das_opencl_slot_create(das_plan *plan, das_slot *slot, das_error *error);
 void das_opencl_slot_destroy(das_plan *plan, das_slot *slot);
 das_status das_opencl_reconstruct(das_plan *plan, das_slot *slot, das_queue *queue, const das_work *work, das_error *error);
+
+/* ---- opencl_fast.c ---- */
+
+/* A fast path for the problem, or DAS_OPENCL_GENERAL. `bytes` is what the plan takes besides; adds what the
+ * path takes. */
+void das_opencl_fast_choose(const das_opencl_device *device, const das_problem *problem, uint64_t bytes,
+                            das_opencl_fast *fast, uint64_t *plan_bytes, uint64_t *slot_bytes);
+das_status das_opencl_fast_create(das_plan *plan, const das_problem *problem, das_error *error);
 
 /* Rows of a table, of the problem behind a plan or to be planned; bytes of one entry. */
 static inline int64_t das_opencl_table_rows(const das_problem *problem, int table)
@@ -197,5 +229,6 @@ typedef struct das_opencl_text {
 das_opencl_text das_opencl_source_real(void);    /* das_real as a pair of floats */
 das_opencl_text das_opencl_source_kernel(void);  /* kernel.h */
 das_opencl_text das_opencl_source_kernels(void); /* opencl_kernels.cl */
+das_opencl_text das_opencl_source_fast(void);    /* opencl_fast.cl */
 
 #endif

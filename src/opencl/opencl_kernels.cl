@@ -187,6 +187,7 @@ inline das_vector das_point(__global const das_real *reals, __global const das_r
     return p;
 }
 
+#ifndef DAS_FAST
 /* ---------------------------------------------------------------------------
  * The general kernel: one point, one output plane and DAS_FRAMES frames a work item
  * ------------------------------------------------------------------------- */
@@ -234,6 +235,7 @@ __kernel void das_general(
     point = point_begin + at;
     table = point - table_begin;
     (void)table;
+    (void)p;
     row = point / n0;
     i0 = point - row * n0;
     i2 = row / n1;
@@ -408,3 +410,4 @@ __kernel void das_general(
         }
     }
 }
+#endif

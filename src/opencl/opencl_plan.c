@@ -50,7 +50,7 @@ static int64_t at_most(uint64_t value, int64_t limit)
     return value < (uint64_t)limit ? (int64_t)value : limit;
 }
 
-static das_status choose(das_device *device, const das_problem *problem, das_opencl_choice *choice, das_error *error)
+static das_status choose(das_device *device, const das_problem *problem, bool fast, das_opencl_choice *choice, das_error *error)
 {
     const das_opencl_device *own = das_opencl_of(device);
     const int64_t points = problem->grid.point_count;
@@ -63,6 +63,16 @@ static das_status choose(das_device *device, const das_problem *problem, das_ope
     fixed = 8 * (DAS_OPENCL_REALS + DAS_OPENCL_LONGS) + 8 * (uint64_t)problem->receive_count * DAS_OPENCL_ELEMENT_REALS +
             (uint64_t)problem->transmit_count * (8 * DAS_OPENCL_WAVE_REALS + 4) + 8 * (uint64_t)value_count(&problem->grid) +
             value_bytes(problem) * (uint64_t)problem->window_count;
+    choice->chunk_points = points;
+    choice->chunks = 1;
+    if (fast) {
+        das_opencl_fast_choose(own, problem, fixed, &choice->fast, &fixed, &choice->slot_bytes);
+        if (choice->fast.path != DAS_OPENCL_GENERAL) {
+            choice->listed = false;
+            choice->plan_bytes = fixed;
+            return DAS_OK;
+        }
+    }
     if (choice->listed)
         fixed += (uint64_t)problem->pair_count * (16 + value_bytes(problem)) + 8 * ((uint64_t)choice->planes + 1);
     if (fixed > problem->memory_budget)
@@ -95,12 +105,14 @@ static das_status choose(das_device *device, const das_problem *problem, das_ope
 das_status das_opencl_plan_query(das_device *device, const das_problem *problem, das_plan_layout *layout, das_error *error)
 {
     das_opencl_choice choice;
-    das_status status = choose(device, problem, &choice, error);
+    das_status status = choose(device, problem, true, &choice, error);
     if (status != DAS_OK)
         return status;
     layout->plan_bytes = choice.plan_bytes;
     layout->slot_bytes = choice.slot_bytes;
     layout->tiles = (int32_t)at_most((uint64_t)choice.chunks, INT32_MAX);
+    if (choice.fast.path != DAS_OPENCL_GENERAL)
+        layout->tiles = (int32_t)((problem->transmit_count - 1) / choice.fast.transmits + 1);
     return DAS_OK;
 }
 
@@ -141,6 +153,24 @@ static void define(build_options *options, const char *name, int64_t value)
     options->used += (size_t)written;
 }
 
+static void define_fast(const das_opencl_fast *fast, build_options *options)
+{
+    define(options, "DAS_FAST", fast->path);
+    define(options, "DAS_FOLDED", fast->folded);
+    define(options, "DAS_WEIGHTED", fast->weighted);
+    define(options, "DAS_WINDOW_LEAD", fast->lead);
+    if (fast->path == DAS_OPENCL_TILE) {
+        define(options, "DAS_TILE_THREADS", fast->threads);
+        define(options, "DAS_TILE_ROWS", fast->rows);
+        define(options, "DAS_TILE_WINDOW", fast->window);
+    } else {
+        define(options, "DAS_PATCH_SHARED", fast->shared);
+        define(options, "DAS_PATCH_0", fast->patch[0]);
+        define(options, "DAS_PATCH_1", fast->patch[1]);
+        define(options, "DAS_PATCH_2", fast->patch[2]);
+    }
+}
+
 static void define_all(const das_opencl_device *own, const das_problem *problem, const das_opencl_choice *choice,
                        build_options *options)
 {
@@ -167,6 +197,8 @@ static void define_all(const das_opencl_device *own, const das_problem *problem,
     define(options, "DAS_RECEIVE_TIMES", problem->receive_times_s != NULL);
     define(options, "DAS_TRANSMIT_WEIGHTS", problem->transmit_weights != NULL);
     define(options, "DAS_RECEIVE_WEIGHTS", problem->receive_weights != NULL);
+    if (choice->fast.path != DAS_OPENCL_GENERAL)
+        define_fast(&choice->fast, options);
 }
 
 static das_status build(das_plan *plan, const das_problem *problem, das_error *error)
@@ -176,16 +208,16 @@ static das_status build(das_plan *plan, const das_problem *problem, das_error *e
     static const char prelude[] = "#if DAS_FP64\n#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n#endif\n"
                                   "#pragma OPENCL FP_CONTRACT OFF\n";
     das_opencl_text parts[] = {{prelude, sizeof prelude - 1}, das_opencl_source_real(), das_opencl_source_kernel(),
-                               das_opencl_source_kernels()};
-    const char *texts[4];
-    size_t bytes[4];
+                               das_opencl_source_kernels(), das_opencl_source_fast()};
+    const char *texts[5];
+    size_t bytes[5];
     cl_uint count = 0;
     cl_int code = CL_SUCCESS;
     build_options options;
     das_opencl_signals signals;
     das_status status = DAS_OK;
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
-        if (i == 1 && own->fp64)
+        if ((i == 1 && own->fp64) || (i == 4 && made->choice.fast.path == DAS_OPENCL_GENERAL))
             continue;
         texts[count] = parts[i].text;
         bytes[count++] = parts[i].bytes;
@@ -534,26 +566,68 @@ static void describe(das_plan *plan, const das_problem *problem)
 {
     const das_opencl_device *own = das_opencl_of(plan->device);
     const das_opencl_plan *made = plan->impl;
-    snprintf(plan->description, sizeof plan->description, "%s, general path, delays in %s, %s, groups of %zu points%s%s",
-             plan->device->info.name, own->fp64 ? "double" : "pairs of floats",
-             problem->precision == DAS_PRECISION_DOUBLE ? "double sums" : "float sums", made->local,
-             made->choice.streamed ? ", tables streamed" : "", made->choice.chunks > 1 ? ", tiled" : "");
+    const das_opencl_fast *fast = &made->choice.fast;
+    const char *delays = own->fp64 ? "double" : "pairs of floats";
+    if (fast->path == DAS_OPENCL_GENERAL)
+        snprintf(plan->description, sizeof plan->description, "%s, general path, delays in %s, %s, groups of %zu points%s%s",
+                 plan->device->info.name, delays, problem->precision == DAS_PRECISION_DOUBLE ? "double sums" : "float sums",
+                 made->local, made->choice.streamed ? ", tables streamed" : "", made->choice.chunks > 1 ? ", tiled" : "");
+    else if (fast->path == DAS_OPENCL_TILE)
+        snprintf(plan->description, sizeof plan->description,
+                 "%s, tiles of 32 x 32 points on %d threads, windows of %d samples of %d transmits, delays in %s%s%s",
+                 plan->device->info.name, (int)fast->threads, (int)fast->window, (int)fast->rows, delays,
+                 fast->folded ? ", folded" : "", fast->transmits < problem->transmit_count ? ", tiled" : "");
+    else
+        snprintf(plan->description, sizeof plan->description,
+                 "%s, patches of %d x %d x %d points, windows of 16 samples, delays in %s%s%s%s", plan->device->info.name,
+                 (int)fast->patch[0], (int)fast->patch[1], (int)fast->patch[2], delays, fast->folded ? ", folded" : "",
+                 fast->shared ? ", shared records" : "", fast->transmits < problem->transmit_count ? ", tiled" : "");
 }
 
-/* Local size: what suits the device, within the limits of device and kernel. */
-static das_status choose_local(das_plan *plan, das_error *error)
+static const char *const sum_kernels[] = {"das_general", "das_tile", "das_patch"};
+
+/* Most work items of a group that the kernel allows. */
+static das_status kernel_limit(das_plan *plan, size_t *most, das_error *error)
+{
+    const das_opencl_device *own = das_opencl_of(plan->device);
+    const das_opencl_plan *made = plan->impl;
+    cl_int code = CL_SUCCESS;
+    cl_kernel kernel = own->cl->CreateKernel(made->program, sum_kernels[made->choice.fast.path], &code);
+    if (kernel == NULL)
+        return das_opencl_fail(plan->device, error, code, "clCreateKernel");
+    code = own->cl->GetKernelWorkGroupInfo(kernel, own->id, CL_KERNEL_WORK_GROUP_SIZE, sizeof *most, most, NULL);
+    own->cl->ReleaseKernel(kernel);
+    return code == CL_SUCCESS ? DAS_OK : das_opencl_fail(plan->device, error, code, "clGetKernelWorkGroupInfo");
+}
+
+/* Builds the program and chooses the local size within the limits of device and kernel. A fast path whose
+ * kernel does not get the group it needs, or does not compile, gives way to the general path. */
+static das_status make_program(das_plan *plan, const das_problem *problem, das_error *error)
 {
     const das_opencl_device *own = das_opencl_of(plan->device);
     das_opencl_plan *made = plan->impl;
-    cl_int code = CL_SUCCESS;
     size_t most = 0;
-    cl_kernel kernel = own->cl->CreateKernel(made->program, "das_general", &code);
-    if (kernel == NULL)
-        return das_opencl_fail(plan->device, error, code, "clCreateKernel");
-    code = own->cl->GetKernelWorkGroupInfo(kernel, own->id, CL_KERNEL_WORK_GROUP_SIZE, sizeof most, &most, NULL);
-    own->cl->ReleaseKernel(kernel);
-    if (code != CL_SUCCESS)
-        return das_opencl_fail(plan->device, error, code, "clGetKernelWorkGroupInfo");
+    das_status status = build(plan, problem, error);
+    if (status == DAS_OK)
+        status = kernel_limit(plan, &most, error);
+    if (made->choice.fast.path != DAS_OPENCL_GENERAL && (status == DAS_ERROR_INTERNAL || most < (size_t)made->choice.fast.threads)) {
+        das_log(plan->device, DAS_LOG_WARNING, "%s serves groups of %zu only or does not compile: the general path is taken",
+                sum_kernels[made->choice.fast.path], most);
+        if (made->program != NULL)
+            own->cl->ReleaseProgram(made->program);
+        made->program = NULL;
+        status = choose(plan->device, problem, false, &made->choice, error);
+        if (status == DAS_OK)
+            status = build(plan, problem, error);
+        if (status == DAS_OK)
+            status = kernel_limit(plan, &most, error);
+    }
+    if (status != DAS_OK)
+        return status;
+    if (made->choice.fast.path != DAS_OPENCL_GENERAL) {
+        made->local = made->choice.fast.path == DAS_OPENCL_TILE ? (size_t)made->choice.fast.threads : 1;
+        return DAS_OK;
+    }
     made->local = 64;
     most = most < own->max_group ? most : own->max_group;
     most = most < own->max_items ? most : own->max_items;
@@ -571,13 +645,11 @@ das_status das_opencl_plan_create(das_plan *plan, const das_problem *problem, da
         return das_fail(error, DAS_ERROR_OUT_OF_MEMORY, "no memory for an OpenCL plan");
     memset(made, 0, sizeof *made);
     plan->impl = made;
-    /* A launch should end well within the second after which some drivers give a GPU up. */
-    made->launch_terms = (uint64_t)own->units * 30000000u;
-    status = choose(plan->device, problem, &made->choice, error);
+    status = choose(plan->device, problem, true, &made->choice, error);
     if (status == DAS_OK)
-        status = build(plan, problem, error);
-    if (status == DAS_OK)
-        status = choose_local(plan, error);
+        status = make_program(plan, problem, error);
+    if (status == DAS_OK && made->choice.fast.path != DAS_OPENCL_GENERAL)
+        status = das_opencl_fast_create(plan, problem, error);
     if (status == DAS_OK)
         status = make_numbers(plan, problem, error);
     if (status == DAS_OK)
@@ -594,6 +666,8 @@ das_status das_opencl_plan_create(das_plan *plan, const das_problem *problem, da
         das_opencl_plan_destroy(plan);
         return status;
     }
+    /* A launch should end well within the second after which some drivers give a GPU up. */
+    made->launch_terms = (uint64_t)own->units * (made->choice.fast.path == DAS_OPENCL_GENERAL ? 30000000u : 1000000000u);
     describe(plan, problem);
     return DAS_OK;
 }
@@ -602,7 +676,7 @@ void das_opencl_plan_destroy(das_plan *plan)
 {
     das_opencl_plan *old = plan->impl;
     cl_mem *const memories[] = {&old->reals,       &old->longs,   &old->elements,   &old->waves,  &old->kinds, &old->pair_offset,
-                                &old->pair_weight, &old->pair_of, &old->pair_first, &old->values, &old->window};
+                                &old->pair_weight, &old->pair_of, &old->pair_first, &old->values, &old->window, &old->weights, &old->offsets};
     for (size_t i = 0; i < sizeof memories / sizeof memories[0]; i++)
         das_opencl_memory_destroy(plan->device, memories[i]);
     for (int64_t i = 0; old->tables != NULL && i < old->choice.chunks * DAS_OPENCL_TABLES; i++)

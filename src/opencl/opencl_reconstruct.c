@@ -1,5 +1,6 @@
 #include "opencl_backend.h"
 
+#include <math.h>
 #include <string.h>
 
 /* ---------------------------------------------------------------------------
@@ -17,9 +18,16 @@ das_status das_opencl_slot_create(das_plan *plan, das_slot *slot, das_error *err
         return das_fail(error, DAS_ERROR_OUT_OF_MEMORY, "no memory for an OpenCL slot");
     memset(fresh, 0, sizeof *fresh);
     slot->impl = fresh;
-    fresh->general = own->cl->CreateKernel(made->program, "das_general", &code);
-    if (fresh->general == NULL)
+    const das_opencl_fast *fast = &made->choice.fast;
+    static const char *const sums[] = {"das_general", "das_tile", "das_patch"};
+    fresh->sum = own->cl->CreateKernel(made->program, sums[fast->path], &code);
+    if (fresh->sum != NULL && fast->path != DAS_OPENCL_GENERAL)
+        fresh->pack = own->cl->CreateKernel(made->program, fast->shared ? "das_pack_shared" : "das_pack", &code);
+    if (code != CL_SUCCESS || fresh->sum == NULL)
         status = das_opencl_fail(plan->device, error, code, "clCreateKernel");
+    if (status == DAS_OK && fast->path != DAS_OPENCL_GENERAL)
+        status = das_opencl_memory_create(plan->device, fast->packed_bytes, NULL, "scratch memory for packed records", &fresh->packed,
+                                          error);
     for (int table = 0; table < DAS_OPENCL_TABLES && status == DAS_OK; table++)
         if (made->streamed[table] != NULL)
             status = das_opencl_memory_create(plan->device,
@@ -36,8 +44,11 @@ void das_opencl_slot_destroy(das_plan *plan, das_slot *slot)
     das_opencl_slot *old = slot->impl;
     for (int table = 0; table < DAS_OPENCL_TABLES; table++)
         das_opencl_memory_destroy(plan->device, &old->tables[table]);
-    if (old->general != NULL)
-        das_opencl_of(plan->device)->cl->ReleaseKernel(old->general);
+    das_opencl_memory_destroy(plan->device, &old->packed);
+    if (old->sum != NULL)
+        das_opencl_of(plan->device)->cl->ReleaseKernel(old->sum);
+    if (old->pack != NULL)
+        das_opencl_of(plan->device)->cl->ReleaseKernel(old->pack);
     das_device_release(plan->device, old);
     slot->impl = NULL;
 }
@@ -125,6 +136,21 @@ static das_status launch(call *c, cl_kernel kernel, cl_uint dimensions, const si
     return submit(c, event);
 }
 
+static das_status record(call *c, das_event *event)
+{
+    return event != NULL ? das_opencl_event_record(event, c->queue, c->error) : DAS_OK;
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t pieces(int64_t whole, int64_t piece)
+{
+    return (whole - 1) / piece + 1;
+}
+
 /* ---------------------------------------------------------------------------
  * The general path
  * ------------------------------------------------------------------------- */
@@ -162,7 +188,7 @@ static das_status launch_general(call *c, const range *r, int64_t table_begin, i
                                made->waves,       made->kinds,       made->pair_offset, made->pair_weight, made->pair_of,
                                made->pair_first,  made->values,      made->window,  tables[0],       tables[1],
                                tables[2],         tables[3]};
-    arguments a = {c, c->slot->general, 0, CL_SUCCESS};
+    arguments a = {c, c->slot->sum, 0, CL_SUCCESS};
     size_t local[3] = {made->local, 1, 1};
     size_t global[3] = {((size_t)r->points + made->local - 1) / made->local * made->local, (size_t)r->planes, (size_t)r->blocks};
     for (size_t i = 0; i < sizeof memories / sizeof memories[0]; i++)
@@ -182,17 +208,7 @@ static das_status launch_general(call *c, const range *r, int64_t table_begin, i
     pass(&a, sizeof accumulate, &accumulate);
     if (a.code != CL_SUCCESS)
         return das_opencl_fail(c->plan->device, c->error, a.code, "clSetKernelArg");
-    return launch(c, c->slot->general, 3, global, local);
-}
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t pieces(int64_t whole, int64_t piece)
-{
-    return (whole - 1) / piece + 1;
+    return launch(c, c->slot->sum, 3, global, local);
 }
 
 /* How much of each axis one launch takes. */
@@ -277,9 +293,123 @@ static das_status run_general(call *c)
     return status;
 }
 
-static das_status record(call *c, das_event *event)
+/* ---------------------------------------------------------------------------
+ * The fast paths
+ * ------------------------------------------------------------------------- */
+
+static void pass_int(arguments *a, int32_t value)
 {
-    return event != NULL ? das_opencl_event_record(event, c->queue, c->error) : DAS_OK;
+    pass(a, sizeof value, &value);
+}
+
+/* Packs transmits n .. end - 1 of a frame of the data. */
+static das_status launch_pack(call *c, int64_t frame, int64_t n, int64_t end)
+{
+    const das_opencl_plan *made = c->made;
+    const das_opencl_fast *fast = &made->choice.fast;
+    const das_problem *problem = &c->plan->problem;
+    const das_opencl_buffer *data = c->work->data->impl;
+    const int64_t at =
+        (int64_t)(c->work->data->import_offset / part_bytes(problem->data_type)) + frame * problem->frame_stride;
+    const size_t global[3] = {(size_t)pieces(fast->stride, 64) * 64, (size_t)problem->receive_count,
+                              fast->shared ? 1 : (size_t)(end - n)};
+    arguments a = {c, c->slot->pack, 0, CL_SUCCESS};
+    cl_int code;
+    pass_memory(&a, data->memory);
+    pass_memory(&a, c->slot->packed);
+    if (!fast->shared)
+        pass_memory(&a, made->weights);
+    pass_memory(&a, made->longs);
+    pass_memory(&a, made->reals);
+    pass_long(&a, at);
+    if (!fast->shared)
+        pass_long(&a, n);
+    pass_long(&a, fast->stride);
+    if (a.code != CL_SUCCESS)
+        return das_opencl_fail(c->plan->device, c->error, a.code, "clSetKernelArg");
+    code = c->cl->EnqueueNDRangeKernel(das_opencl_queue_of(c->queue)->queue, c->slot->pack, 3, NULL, global, NULL, 0, NULL, NULL);
+    return code == CL_SUCCESS ? DAS_OK : das_opencl_fail(c->plan->device, c->error, code, "clEnqueueNDRangeKernel");
+}
+
+/* Tiles or patches `first` .. of transmits n .. end - 1, slices of a tile's third axis. */
+static das_status launch_sum(call *c, int64_t image_frame, int64_t n, int64_t end, int64_t first, int64_t count, int64_t slice,
+                             int64_t slices, bool add)
+{
+    const das_opencl_plan *made = c->made;
+    const das_opencl_fast *fast = &made->choice.fast;
+    const das_problem *problem = &c->plan->problem;
+    const das_opencl_buffer *image = c->work->image->impl;
+    const int64_t image_at =
+        (int64_t)(c->work->image->import_offset / part_bytes(problem->image_type)) + image_frame * problem->image_strides[0];
+    const cl_mem memories[] = {c->slot->packed, image->memory, made->reals, made->longs, made->elements, made->waves, made->kinds};
+    const size_t receives = (size_t)problem->receive_count;
+    arguments a = {c, c->slot->sum, 0, CL_SUCCESS};
+    size_t local[2] = {made->local, 1}, global[2] = {(size_t)count * made->local, (size_t)slices};
+    for (size_t i = 0; i < sizeof memories / sizeof memories[0]; i++)
+        pass_memory(&a, memories[i]);
+    if (fast->path == DAS_OPENCL_TILE) {
+        pass(&a, 4 * receives, NULL);
+        pass_long(&a, image_at);
+        pass_long(&a, fast->stride);
+        pass_int(&a, (int32_t)first);
+        pass_int(&a, fast->tiles[0]);
+        pass_int(&a, fast->tiles[1]);
+        pass_int(&a, fast->slow_a);
+        for (int k = 0; k < 3; k++)
+            pass_int(&a, fast->axis[k]);
+        pass_int(&a, (int32_t)slice);
+        pass_int(&a, fast->half_window);
+    } else {
+        pass_memory(&a, made->offsets);
+        pass(&a, 64 * receives, NULL);
+        pass(&a, 4 * receives, NULL);
+        pass_long(&a, image_at);
+        pass_long(&a, fast->stride);
+        pass_long(&a, first);
+    }
+    pass_int(&a, (int32_t)n);
+    pass_int(&a, (int32_t)end);
+    pass_int(&a, c->work->accumulate || add);
+    if (a.code != CL_SUCCESS)
+        return das_opencl_fail(c->plan->device, c->error, a.code, "clSetKernelArg");
+    return launch(c, c->slot->sum, 2, global, local);
+}
+
+static das_status run_fast(call *c)
+{
+    const das_opencl_fast *fast = &c->made->choice.fast;
+    const das_problem *problem = &c->plan->problem;
+    const das_work *work = c->work;
+    const bool tile = fast->path == DAS_OPENCL_TILE;
+    const int64_t *counts = problem->grid.counts;
+    const int64_t areas = tile ? (int64_t)fast->tiles[0] * fast->tiles[1]
+                               : pieces(counts[0], fast->patch[0]) * pieces(counts[1], fast->patch[1]) * pieces(counts[2], fast->patch[2]);
+    const int64_t slices = tile ? counts[fast->axis[2]] : 1;
+    const int64_t transmits_end = work->first_transmit + work->transmit_count;
+    const double area_terms = (tile ? 1024.0 : 16.0) * (double)least(fast->transmits, work->transmit_count) * (double)problem->receive_count;
+    double most = (double)c->made->launch_terms;
+    int64_t step, slice_step;
+    bool first_pack = true;
+    das_status status = DAS_OK;
+    if (work->progress != NULL)
+        most = fmin(most, area_terms * (double)areas * (double)slices / 16);
+    step = least(areas, (int64_t)fmin(most / area_terms, 1e9) + 1);
+    slice_step = step < areas ? 1 : least(least(slices, 32768), (int64_t)fmin(most / area_terms / (double)areas, 1e9) + 1);
+    c->steps = work->frame_count * pieces(work->transmit_count, fast->transmits) * pieces(areas, step) * pieces(slices, slice_step);
+    for (int64_t f = 0; f < work->frame_count && status == DAS_OK; f++)
+        for (int64_t n = work->first_transmit; n < transmits_end && status == DAS_OK; n += fast->transmits) {
+            const int64_t end = least(n + fast->transmits, transmits_end);
+            if (!fast->shared || n == work->first_transmit)
+                status = launch_pack(c, work->first_frame + f, n, end);
+            if (status == DAS_OK && first_pack)
+                status = record(c, work->packed);
+            first_pack = false;
+            for (int64_t slice = 0; slice < slices && status == DAS_OK; slice += slice_step)
+                for (int64_t at = 0; at < areas && status == DAS_OK; at += step)
+                    status = launch_sum(c, work->image_first_frame + f, n, end, at, least(step, areas - at), slice,
+                                        least(slice_step, slices - slice), n > work->first_transmit);
+        }
+    return status;
 }
 
 das_status das_opencl_reconstruct(das_plan *plan, das_slot *slot, das_queue *queue, const das_work *work, das_error *error)
@@ -296,10 +426,15 @@ das_status das_opencl_reconstruct(das_plan *plan, das_slot *slot, das_queue *que
     if (status != DAS_OK)
         return status;
     status = record(&c, work->begun);
-    if (status == DAS_OK)
-        status = record(&c, work->packed);
-    if (status == DAS_OK)
-        status = run_general(&c);
+    if (c.made->choice.fast.path != DAS_OPENCL_GENERAL) {
+        if (status == DAS_OK)
+            status = run_fast(&c);
+    } else {
+        if (status == DAS_OK)
+            status = record(&c, work->packed);
+        if (status == DAS_OK)
+            status = run_general(&c);
+    }
     if (status == DAS_OK)
         status = record(&c, work->computed);
     if (c.before != NULL)

@@ -1,0 +1,595 @@
+/* The fast paths for real data, dense pairs and Cartesian grids, nearest and linear. Stands behind
+ * opencl_kernels.cl when DAS_FAST is defined: 1 for GPUs, 2 for CPUs. Defined as well:
+ *
+ *   DAS_FOLDED       1: reciprocal pairs are added up first, tau(n,k) = tau(k,n), and only k >= n remains
+ *   DAS_WEIGHTED     1: the records are weighted when they are packed
+ *   DAS_WINDOW_LEAD  samples of zero in front of a packed record and behind it
+ *   DAS_TILE_...     DAS_FAST 1: threads of a group, transmits a block, samples a window
+ *   DAS_PATCH_...    DAS_FAST 2: points of a patch along each axis (16 together), shared records */
+
+#define DAS_MAGIC 12582912.0f /* 1.5 2^23: adding it rounds to a whole number, which its low bits then hold */
+#define DAS_MAGIC_BITS 0x4B400000
+
+/* Folded into the reciprocal pair. */
+inline bool das_skipped(long n, long k)
+{
+    return DAS_FOLDED ? k < n : false;
+}
+
+/* Row of transmit n, element k in the packed data that start with transmit `first`. */
+inline long das_packed_row(long n, long k, long first, long receives)
+{
+#if DAS_FOLDED
+    return (n - first) * receives - (n * (n - 1) - first * (first - 1)) / 2 + (k - n);
+#else
+    return (n - first) * receives + k;
+#endif
+}
+
+inline float das_pack_sample(__global const das_part *data, __global const float *weights, __global const long *longs, long at,
+                             long n, long k, long sample, float offset)
+{
+#if DAS_WEIGHTED
+    float w = weights[n * longs[LONG_RECEIVES] + k];
+    if (w == 0.0f)
+        return 0.0f; /* not read */
+#else
+    float w = 1.0f;
+#endif
+    return w * ((float)das_load(data, at + longs[LONG_FIRST] + n * longs[LONG_TRANSMIT] + k * longs[LONG_RECEIVE] +
+                                          sample * longs[LONG_SAMPLE]) -
+                offset);
+}
+
+/* Sample, element and transmit along the three axes. `at` is where the frame starts. */
+__kernel void das_pack(__global const das_part *restrict data, __global float *restrict packed,
+                       __global const float *restrict weights, __global const long *restrict longs,
+                       __global const das_real *restrict reals, long at, long first, long stride)
+{
+    long column = (long)get_global_id(0), k = (long)get_global_id(1), n = first + (long)get_global_id(2);
+    long sample = column - DAS_WINDOW_LEAD;
+    float offset = (float)das_real_value(reals[REAL_OFFSET]), v = 0.0f;
+    if (column >= stride || das_skipped(n, k))
+        return;
+    if (sample >= 0 && sample <= longs[LONG_LAST]) {
+        v = das_pack_sample(data, weights, longs, at, n, k, sample, offset);
+        if (DAS_FOLDED != 0 && k > n)
+            v += das_pack_sample(data, weights, longs, at, k, n, sample, offset);
+    }
+    packed[das_packed_row(n, k, first, longs[LONG_RECEIVES]) * stride + column] = v;
+}
+
+/* The same for records that all transmits share: one row an element. */
+__kernel void das_pack_shared(__global const das_part *restrict data, __global float *restrict packed,
+                              __global const long *restrict longs, __global const das_real *restrict reals, long at, long stride)
+{
+    long column = (long)get_global_id(0), k = (long)get_global_id(1), sample = column - DAS_WINDOW_LEAD;
+    if (column >= stride)
+        return;
+    packed[k * stride + column] =
+        sample >= 0 && sample <= longs[LONG_LAST]
+            ? (float)das_load(data, at + longs[LONG_FIRST] + k * longs[LONG_RECEIVE] + sample * longs[LONG_SAMPLE]) -
+                  (float)das_real_value(reals[REAL_OFFSET])
+            : 0.0f;
+}
+
+/* A square root good to 1e-13: with double one Newton step from a float's. */
+inline das_real das_root(das_real x)
+{
+#if DAS_FP64
+    double y = x + 1e-30;
+    float r = rsqrt((float)y);
+    double g = y * r;
+    return fma(fma(-g, g, y), 0.5 * r, g);
+#else
+    return das_real_sqrt(x);
+#endif
+}
+
+/* das_receive_delay() and das_transmit_delay() with that root, without focused waves. */
+inline das_real das_fast_delay(int wave, das_vector p, __global const das_real *of, das_real samples_per_m)
+{
+    das_vector d = das_vector_sub(p, das_vector_load(of + WAVE_POINT));
+    das_real path = DAS_REAL(0.0);
+    if (wave == DAS_WAVE_POINT)
+        path = das_root(das_vector_dot(d, d));
+    else if (wave == DAS_WAVE_PLANE)
+        path = das_vector_dot(d, das_vector_load(of + WAVE_DIRECTION));
+    return das_real_add(das_real_mul(path, samples_per_m), of[WAVE_CONSTANT]);
+}
+
+/* A whole number of samples near s, far from overflow. */
+inline int das_reference(das_real s)
+{
+    return (int)rint(fmin(fmax((float)das_real_value(s), -1e8f), 1e8f));
+}
+
+/* s - reference, of which float keeps 1e-6. */
+inline float das_relative(das_real s, int reference)
+{
+    return (float)das_real_value(das_real_sub(s, das_index_real((long)reference)));
+}
+
+/* Adds to the image, or writes it. */
+inline void das_pixel_put(__global das_pixel *to, float value, int accumulate)
+{
+    das_value y = (das_value)value;
+    if (accumulate)
+        y += das_pixel_load(to);
+    das_pixel_store(to, y);
+}
+
+#if DAS_FAST == 1
+/* ---------------------------------------------------------------------------
+ * GPUs. A group forms a tile of 32 x 32 points, DAS_TILE_POINTS each. The delays of DAS_TILE_ROWS
+ * transmits, relative to the tile's middle, stay in registers; for each element in turn the windows
+ * of those traces that the tile can reach are staged in local memory, the next element's being
+ * loaded meanwhile.
+ * ------------------------------------------------------------------------- */
+
+#define DAS_TILE_POINTS (1024 / DAS_TILE_THREADS)
+#define DAS_TILE_LANES 32 /* stage one row together */
+#define DAS_TILE_TEAMS (DAS_TILE_THREADS / DAS_TILE_LANES)
+#define DAS_TILE_STRIPS (DAS_TILE_ROWS / DAS_TILE_TEAMS) /* rows a team stages; 0: none, see below */
+#define DAS_TILE_EACH ((DAS_TILE_WINDOW + DAS_TILE_LANES - 1) / DAS_TILE_LANES)
+#define DAS_TILE_WORDS (DAS_INTERPOLATION == 0 ? 1 : 2)
+#define DAS_TILE_GROUP 8 /* rows skipped together */
+#define DAS_TILE_GROUPS (DAS_TILE_ROWS / DAS_TILE_GROUP)
+#define DAS_TILE_STAGE (DAS_TILE_ROWS * DAS_TILE_WINDOW) /* entries */
+
+#if DAS_INTERPOLATION == 0
+typedef float das_entry; /* the sample */
+#else
+typedef float2 das_entry; /* c and d with v = c + t d for a position t relative to the references, less 1/2 */
+#endif
+
+#if defined(__NV_CL_C_VERSION) && !defined(DAS_PLAIN)
+/* One instruction for the address and one for the load, which the compiler would not find. */
+#define DAS_TILE_ASM 1
+inline das_entry das_entry_at(uint address)
+{
+#if DAS_INTERPOLATION == 0
+    float v;
+    asm volatile("ld.shared.f32 %0, [%1];" : "=f"(v) : "r"(address));
+    return v;
+#else
+    float a, b;
+    asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(a), "=f"(b) : "r"(address));
+    return (float2)(a, b);
+#endif
+}
+#else
+#define DAS_TILE_ASM 0
+#endif
+
+__kernel __attribute__((reqd_work_group_size(DAS_TILE_THREADS, 1, 1))) void das_tile(
+    __global const float *restrict packed, __global das_pixel *restrict image, __global const das_real *restrict reals,
+    __global const long *restrict longs, __global const das_real *restrict elements, __global const das_real *restrict waves,
+    __global const int *restrict kinds, __local int *restrict reference_r, long image_at, long stride, int first_tile, int tiles_a,
+    int tiles_b, int slow_a, int axis_a, int axis_b, int axis_c, int first_slice, int half_window, int n_begin, int n_end,
+    int accumulate)
+{
+    __local das_entry stage[2 * DAS_TILE_STAGE];
+    __local int reference_t[DAS_TILE_ROWS];
+    __local int group_least[DAS_TILE_GROUPS], group_most[DAS_TILE_GROUPS];
+    const int tid = (int)get_local_id(0), lane = tid & 31, team = tid >> 5;
+    const int receives = (int)longs[LONG_RECEIVES], last = (int)longs[LONG_LAST];
+    const int tile = first_tile + (int)get_group_id(0), slice = first_slice + (int)get_group_id(1);
+    const int tile_a = slow_a ? tile / tiles_b : tile % tiles_a, tile_b = slow_a ? tile % tiles_b : tile / tiles_a;
+    const das_real samples_per_m = reals[REAL_SAMPLES_PER_M];
+    const int a0 = tile_a * 32 + (lane & 7) + 8 * (team & 3), b0 = tile_b * 32 + (lane >> 3) + 4 * (team >> 2);
+    const int most_a = (int)longs[LONG_COUNT_0 + axis_a] - 1, most_b = (int)longs[LONG_COUNT_0 + axis_b] - 1;
+    __global const das_real *origin = reals + REAL_ORIGIN;
+    __global const das_real *step_a = reals + REAL_STEPS + 3 * axis_a, *step_b = reals + REAL_STEPS + 3 * axis_b;
+    __global const das_real *step_c = reals + REAL_STEPS + 3 * axis_c;
+    das_vector p[DAS_TILE_POINTS], middle;
+    float sum[DAS_TILE_POINTS];
+    int i, j, n0;
+
+    {
+        das_real c = das_index_real(slice), mid = DAS_REAL(15.5);
+        das_real a = das_real_add(das_index_real(tile_a * 32), mid), b = das_real_add(das_index_real(tile_b * 32), mid);
+#define DAS_TILE_AXIS(axis, a, b)                                                                                             \
+    das_real_add(origin[axis], das_real_add(das_real_add(das_real_mul(a, step_a[axis]), das_real_mul(b, step_b[axis])),       \
+                                            das_real_mul(c, step_c[axis])))
+        middle.x = DAS_TILE_AXIS(0, a, b);
+        middle.y = DAS_TILE_AXIS(1, a, b);
+        middle.z = DAS_TILE_AXIS(2, a, b);
+        a = das_index_real(min(a0, most_a));
+#pragma unroll
+        for (i = 0; i < DAS_TILE_POINTS; i++) {
+            b = das_index_real(min(b0 + i * (32 / DAS_TILE_POINTS), most_b));
+            p[i].x = DAS_TILE_AXIS(0, a, b);
+            p[i].y = DAS_TILE_AXIS(1, a, b);
+            p[i].z = DAS_TILE_AXIS(2, a, b);
+            sum[i] = 0.0f;
+        }
+    }
+    for (i = tid; i < receives; i += DAS_TILE_THREADS)
+        reference_r[i] = das_reference(das_fast_delay(DAS_WAVE_POINT, middle, elements + i * ELEMENT_REALS, samples_per_m));
+
+    for (n0 = n_begin; n0 < n_end; n0 += DAS_TILE_ROWS) {
+        const int rows = min(DAS_TILE_ROWS, n_end - n0);
+        float delay[DAS_TILE_POINTS][DAS_TILE_ROWS];
+        int k;
+        barrier(CLK_LOCAL_MEM_FENCE); /* the block before has been read */
+        if (tid < DAS_TILE_ROWS) {
+            const int n = n0 + min(tid, rows - 1);
+            reference_t[tid] = das_reference(das_fast_delay(kinds[n], middle, waves + n * WAVE_REALS, samples_per_m));
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (tid < DAS_TILE_GROUPS) {
+            int least = 1 << 30, most = -(1 << 30);
+            for (i = tid * DAS_TILE_GROUP; i < min((tid + 1) * DAS_TILE_GROUP, rows); i++) {
+                least = min(least, reference_t[i]);
+                most = max(most, reference_t[i]);
+            }
+            group_least[tid] = least;
+            group_most[tid] = most;
+        }
+#pragma unroll
+        for (j = 0; j < DAS_TILE_ROWS; j++) {
+            const int n = n0 + min(j, rows - 1);
+#pragma unroll
+            for (i = 0; i < DAS_TILE_POINTS; i++)
+                delay[i][j] =
+                    das_relative(das_fast_delay(kinds[n], p[i], waves + n * WAVE_REALS, samples_per_m), reference_t[j]);
+        }
+
+        /* Turn k loads the windows of element k + 1 and sums those of element k. */
+        for (k = (DAS_FOLDED ? n0 : 0) - 1; k < receives; k++) {
+            const int next = k + 1;
+            float tap[DAS_TILE_STRIPS][DAS_TILE_EACH][DAS_TILE_WORDS];
+            if (next < receives) {
+#pragma unroll
+                for (i = 0; i < DAS_TILE_STRIPS; i++) {
+                    const int row = team + i * DAS_TILE_TEAMS, n = n0 + row;
+                    const bool there = row < rows && !das_skipped(n, next);
+                    const int base = min(max(reference_t[row] + reference_r[next] - half_window, -DAS_TILE_WINDOW), last + 1) +
+                                     DAS_WINDOW_LEAD;
+                    __global const float *from =
+                        packed + (there ? das_packed_row(n, next, n_begin, receives) * stride + base + lane : 0);
+#pragma unroll
+                    for (j = 0; j < DAS_TILE_EACH; j++) {
+                        const bool wanted = there && (DAS_TILE_WINDOW % 32 == 0 || 32 * j + lane < DAS_TILE_WINDOW);
+                        tap[i][j][0] = wanted ? from[32 * j] : 0.0f;
+                        if (DAS_TILE_WORDS == 2)
+                            tap[i][j][DAS_TILE_WORDS - 1] = wanted ? from[32 * j + 1] : 0.0f;
+                    }
+                }
+            }
+            if (k >= (DAS_FOLDED ? n0 : 0)) {
+                const int reference = reference_r[k];
+                float receive[DAS_TILE_POINTS], part[DAS_TILE_POINTS];
+                int g;
+#if DAS_TILE_ASM
+                uint at = (uint)(size_t)stage + ((uint)((k & 1) * DAS_TILE_STAGE + half_window) - (uint)DAS_MAGIC_BITS) *
+                                                    (uint)sizeof(das_entry);
+                asm volatile("" : "+r"(at));
+#else
+                const int at = (k & 1) * DAS_TILE_STAGE + half_window - DAS_MAGIC_BITS;
+#endif
+#pragma unroll
+                for (i = 0; i < DAS_TILE_POINTS; i++) {
+                    receive[i] =
+                        das_relative(das_fast_delay(DAS_WAVE_POINT, p[i], elements + k * ELEMENT_REALS, samples_per_m), reference);
+                    if (DAS_INTERPOLATION == 1)
+                        receive[i] -= 0.5f;
+                    part[i] = 0.0f;
+                }
+#if DAS_INTERPOLATION == 0
+#define DAS_TILE_VALUE(entry, t) (entry)
+#else
+#define DAS_TILE_VALUE(entry, t) fma(t, (entry).s1, (entry).s0)
+#endif
+#if DAS_TILE_ASM
+#define DAS_TILE_ENTRY(t)                                                                                     \
+    das_entry_at((as_uint((t) + DAS_MAGIC) * (uint)sizeof(das_entry)) + at + (uint)(j * DAS_TILE_WINDOW * sizeof(das_entry)))
+#else
+#define DAS_TILE_ENTRY(t) stage[as_int((t) + DAS_MAGIC) + at + j * DAS_TILE_WINDOW]
+#endif
+#pragma unroll
+                for (g = 0; g < DAS_TILE_GROUPS; g++) {
+                    const int least = group_least[g] + reference - half_window, most = group_most[g] + reference + half_window;
+                    if (most < 0 || least > last || das_skipped(n0 + g * DAS_TILE_GROUP, k))
+                        continue;
+                    if (DAS_INTERPOLATION == 0 || (least >= 0 && most < last)) {
+#pragma unroll
+                        for (j = g * DAS_TILE_GROUP; j < (g + 1) * DAS_TILE_GROUP; j++)
+#pragma unroll
+                            for (i = 0; i < DAS_TILE_POINTS; i++) {
+                                const float t = delay[i][j] + receive[i];
+                                const das_entry e = DAS_TILE_ENTRY(t);
+                                part[i] += DAS_TILE_VALUE(e, t);
+                            }
+                    } else {
+                        /* Windows over an end of the record: 1e-3 outside counts as the edge, more as nothing. */
+#pragma unroll
+                        for (j = g * DAS_TILE_GROUP; j < (g + 1) * DAS_TILE_GROUP; j++) {
+                            const float first = -(float)(reference_t[j] + reference) - 0.5f, end = first + (float)last;
+#pragma unroll
+                            for (i = 0; i < DAS_TILE_POINTS; i++) {
+                                float t = delay[i][j] + receive[i];
+                                const bool inside = t >= first - 1e-3f && t <= end + 1e-3f;
+                                t = inside ? fmin(fmax(t, first), end) : 0.0f;
+                                const das_entry e = DAS_TILE_ENTRY(t);
+                                part[i] += inside ? DAS_TILE_VALUE(e, t) : 0.0f;
+                            }
+                        }
+                    }
+                }
+#pragma unroll
+                for (i = 0; i < DAS_TILE_POINTS; i++)
+                    sum[i] += part[i];
+            }
+            if (next < receives) {
+                const int to = (next & 1) * DAS_TILE_STAGE;
+#pragma unroll
+                for (i = 0; i < DAS_TILE_STRIPS; i++)
+#pragma unroll
+                    for (j = 0; j < DAS_TILE_EACH; j++) {
+                        const int column = 32 * j + lane, row = team + i * DAS_TILE_TEAMS;
+                        if (DAS_TILE_WINDOW % 32 != 0 && column >= DAS_TILE_WINDOW)
+                            continue;
+#if DAS_INTERPOLATION == 0
+                        stage[to + row * DAS_TILE_WINDOW + column] = tap[i][j][0];
+#else
+                        {
+                            const float d = tap[i][j][DAS_TILE_WORDS - 1] - tap[i][j][0];
+                            stage[to + row * DAS_TILE_WINDOW + column] =
+                                (float2)(fma((float)(half_window - column) + 0.5f, d, tap[i][j][0]), d);
+                        }
+#endif
+                    }
+            }
+            barrier(CLK_LOCAL_MEM_FENCE);
+        }
+    }
+
+#pragma unroll
+    for (i = 0; i < DAS_TILE_POINTS; i++) {
+        const int a = a0, b = b0 + i * (32 / DAS_TILE_POINTS);
+        if (a <= most_a && b <= most_b)
+            das_pixel_put(image + image_at + longs[LONG_IMAGE_FIRST] + a * longs[LONG_IMAGE_0 - axis_a] +
+                              b * longs[LONG_IMAGE_0 - axis_b] + slice * longs[LONG_IMAGE_0 - axis_c],
+                          sum[i], accumulate);
+    }
+}
+#endif
+
+#if DAS_FAST == 2
+/* ---------------------------------------------------------------------------
+ * CPUs. A work item, alone in its group, forms a patch of 16 points as one vector. All the samples of
+ * a trace that the patch can reach lie in a window of 16, from which a permutation picks one for each
+ * point: no gathers.
+ * ------------------------------------------------------------------------- */
+
+#define DAS_PATCH_BEFORE 7 /* samples of the window in front of the reference */
+#define DAS_PATCH_ROWS 4   /* transmits side by side */
+
+#ifndef __has_builtin
+#define __has_builtin(x) 0
+#endif
+
+/* window[i & 15] in each lane. The builtins' vectors are of another kind than OpenCL's. */
+#if defined(__AVX512F__) && __has_builtin(__builtin_ia32_permvarsf512)
+typedef float das_floats __attribute__((vector_size(64)));
+typedef int das_ints __attribute__((vector_size(64)));
+#define DAS_PICK(window, i)                                                                                        \
+    __builtin_astype(__builtin_ia32_permvarsf512(__builtin_astype(window, das_floats), __builtin_astype(i, das_ints)), float16)
+#elif defined(__AVX2__) && __has_builtin(__builtin_ia32_permvarsf256)
+typedef float das_floats __attribute__((vector_size(32)));
+typedef int das_ints __attribute__((vector_size(32)));
+inline float8 das_pick_half(float16 window, int8 i)
+{
+    const das_ints at = __builtin_astype(i, das_ints);
+    const float8 low = __builtin_astype(__builtin_ia32_permvarsf256(__builtin_astype(window.lo, das_floats), at), float8);
+    const float8 high = __builtin_astype(__builtin_ia32_permvarsf256(__builtin_astype(window.hi, das_floats), at), float8);
+    return select(low, high, i << 28);
+}
+#define DAS_PICK(window, i) ((float16)(das_pick_half(window, (i).lo), das_pick_half(window, (i).hi)))
+#else
+inline float16 das_pick(float16 window, int16 i)
+{
+    float from[16];
+    vstore16(window, 0, from);
+    i &= 15;
+    return (float16)(from[i.s0], from[i.s1], from[i.s2], from[i.s3], from[i.s4], from[i.s5], from[i.s6], from[i.s7], from[i.s8],
+                     from[i.s9], from[i.sa], from[i.sb], from[i.sc], from[i.sd], from[i.se], from[i.sf]);
+}
+#define DAS_PICK(window, i) das_pick(window, i)
+#endif
+
+typedef struct das_patch_delay {
+    float16 relative; /* of the points, to base */
+    int base;
+} das_patch_delay;
+
+/* Delays of the patch around `middle`: exact there, and elsewhere by the difference of the distances,
+ * |v + o| - |v| = (2 v + o).o / (|v + o| + |v|). */
+inline das_patch_delay das_patch_delays(int wave, das_vector middle, float16 ox, float16 oy, float16 oz,
+                                        __global const das_real *of, das_real samples_per_m)
+{
+    das_vector v = das_vector_sub(middle, das_vector_load(of + WAVE_POINT));
+    const float scale = (float)das_real_value(samples_per_m);
+    das_real path = DAS_REAL(0.0), s;
+    float16 more = 0.0f;
+    das_patch_delay d;
+    if (wave == DAS_WAVE_POINT) {
+        const float x = (float)das_real_value(v.x), y = (float)das_real_value(v.y), z = (float)das_real_value(v.z);
+        path = das_real_sqrt(das_vector_dot(v, v));
+        {
+            const float at = (float)das_real_value(path);
+            const float16 top = ox * (2.0f * x + ox) + oy * (2.0f * y + oy) + oz * (2.0f * z + oz);
+            more = top / (sqrt(fmax(at * at + top, 0.0f)) + at + 1e-20f);
+        }
+    } else if (wave == DAS_WAVE_PLANE) {
+        das_vector n = das_vector_load(of + WAVE_DIRECTION);
+        path = das_vector_dot(v, n);
+        more = ox * (float)das_real_value(n.x) + oy * (float)das_real_value(n.y) + oz * (float)das_real_value(n.z);
+    }
+    s = das_real_add(das_real_mul(path, samples_per_m), of[WAVE_CONSTANT]);
+    d.base = das_reference(s);
+    d.relative = more * scale + das_relative(s, d.base);
+    return d;
+}
+
+/* The values at positions base + t of a record that starts at `row`, added to sum. row2, if folding is
+ * left to this place, is the record of the reciprocal pair. */
+inline float16 das_patch_add(float16 sum, float16 t, int base, __global const float *row, __global const float *row2, int last)
+{
+    const int from = base - DAS_PATCH_BEFORE;
+    if (from < -15 || from > last)
+        return sum;
+    row += from;
+    row2 += from;
+#if DAS_INTERPOLATION == 0
+    {
+        const int16 i = as_int16(t + (DAS_MAGIC + (float)DAS_PATCH_BEFORE));
+        float16 window = vload16(0, row);
+#if DAS_PATCH_SHARED && DAS_FOLDED
+        window += vload16(0, row2);
+#endif
+        return sum + DAS_PICK(window, i);
+    }
+#else
+    {
+        float16 whole = floor(t), part, low, high;
+        int16 i;
+        float16 window = vload16(0, row), after = vload16(0, row + 1);
+#if DAS_PATCH_SHARED && DAS_FOLDED
+        window += vload16(0, row2);
+        after += vload16(0, row2 + 1);
+#endif
+        if (from < 0 || from + 15 >= last) {
+            /* 1e-3 outside counts as the edge, more as nothing. */
+            const float first = (float)-base, end = (float)(last - base);
+            const int16 inside = t >= first - 1e-3f && t <= end + 1e-3f;
+            t = fmin(fmax(t, first), end);
+            whole = floor(t);
+            part = t - whole;
+            i = convert_int16(whole) + DAS_PATCH_BEFORE;
+            low = DAS_PICK(window, i);
+            high = DAS_PICK(after, i);
+            return sum + select((float16)0.0f, low + part * (high - low), inside);
+        }
+        part = t - whole;
+        i = as_int16(whole + (DAS_MAGIC + (float)DAS_PATCH_BEFORE));
+        low = DAS_PICK(window, i);
+        high = DAS_PICK(after, i);
+        return sum + (low + part * (high - low));
+    }
+#endif
+}
+
+__kernel __attribute__((reqd_work_group_size(1, 1, 1))) void das_patch(
+    __global const float *restrict packed, __global das_pixel *restrict image, __global const das_real *restrict reals,
+    __global const long *restrict longs, __global const das_real *restrict elements, __global const das_real *restrict waves,
+    __global const int *restrict kinds, __global const float *restrict offsets, __local float16 *restrict delay_r,
+    __local int *restrict base_r, long image_at, long stride, long first_patch, int n_begin, int n_end, int accumulate)
+{
+    const int receives = (int)longs[LONG_RECEIVES], last = (int)longs[LONG_LAST];
+    const long patches_0 = (longs[LONG_COUNT_0] - 1) / DAS_PATCH_0 + 1, patches_1 = (longs[LONG_COUNT_1] - 1) / DAS_PATCH_1 + 1;
+    const long patch = first_patch + (long)get_global_id(0);
+    const long i0 = patch % patches_0 * DAS_PATCH_0, i1 = patch / patches_0 % patches_1 * DAS_PATCH_1;
+    const long i2 = patch / patches_0 / patches_1 * DAS_PATCH_2;
+    const float16 ox = vload16(0, offsets), oy = vload16(1, offsets), oz = vload16(2, offsets);
+    const das_real samples_per_m = reals[REAL_SAMPLES_PER_M];
+    __global const das_real *origin = reals + REAL_ORIGIN, *step = reals + REAL_STEPS;
+    float16 sum = 0.0f;
+    das_vector middle;
+    int n, k, j;
+
+    {
+        const das_real a = das_real_add(das_index_real(i0), das_real_mul(DAS_REAL(0.5), das_index_real(DAS_PATCH_0 - 1)));
+        const das_real b = das_real_add(das_index_real(i1), das_real_mul(DAS_REAL(0.5), das_index_real(DAS_PATCH_1 - 1)));
+        const das_real c = das_real_add(das_index_real(i2), das_real_mul(DAS_REAL(0.5), das_index_real(DAS_PATCH_2 - 1)));
+#define DAS_PATCH_AXIS(axis)                                                                                                   \
+    das_real_add(origin[axis], das_real_add(das_real_add(das_real_mul(a, step[axis]), das_real_mul(b, step[3 + axis])),        \
+                                            das_real_mul(c, step[6 + axis])))
+        middle.x = DAS_PATCH_AXIS(0);
+        middle.y = DAS_PATCH_AXIS(1);
+        middle.z = DAS_PATCH_AXIS(2);
+    }
+    for (k = 0; k < receives; k++) {
+        const das_patch_delay d = das_patch_delays(DAS_WAVE_POINT, middle, ox, oy, oz, elements + k * ELEMENT_REALS, samples_per_m);
+        delay_r[k] = d.relative;
+        base_r[k] = d.base;
+    }
+    for (n = n_begin; n < n_end; n += DAS_PATCH_ROWS) {
+        const int rows = min(DAS_PATCH_ROWS, n_end - n);
+        das_patch_delay d[DAS_PATCH_ROWS];
+        float16 part[DAS_PATCH_ROWS];
+        __global const float *row[DAS_PATCH_ROWS];
+#pragma unroll
+        for (j = 0; j < DAS_PATCH_ROWS; j++) {
+            const int of = n + min(j, rows - 1);
+            d[j] = das_patch_delays(kinds[of], middle, ox, oy, oz, waves + of * WAVE_REALS, samples_per_m);
+            part[j] = 0.0f;
+            /* Shared records: those of element n, for the reciprocal pair. Else those of element 0. */
+#if DAS_PATCH_SHARED
+            row[j] = packed + of * stride + DAS_WINDOW_LEAD;
+#else
+            row[j] = packed + das_packed_row(of, 0, n_begin, receives) * stride + DAS_WINDOW_LEAD;
+#endif
+        }
+        k = 0;
+#if DAS_FOLDED
+        /* The triangle on the diagonal; a pair of an element with itself counts once. */
+        for (k = n; k < min(n + rows, receives); k++)
+            for (j = 0; j < rows; j++) {
+                if (k < n + j)
+                    continue;
+#if DAS_PATCH_SHARED
+                {
+                    const float16 twice = das_patch_add((float16)0.0f, d[j].relative + delay_r[k], d[j].base + base_r[k],
+                                                        packed + k * stride + DAS_WINDOW_LEAD, row[j], last);
+                    part[j] += k == n + j ? 0.5f * twice : twice;
+                }
+#else
+                part[j] = das_patch_add(part[j], d[j].relative + delay_r[k], d[j].base + base_r[k], row[j] + k * stride, row[j], last);
+#endif
+            }
+#endif
+        if (rows == DAS_PATCH_ROWS) {
+            for (; k < receives; k++) {
+                const float16 t = delay_r[k];
+                const int base = base_r[k];
+#pragma unroll
+                for (j = 0; j < DAS_PATCH_ROWS; j++) {
+#if DAS_PATCH_SHARED
+                    part[j] = das_patch_add(part[j], d[j].relative + t, d[j].base + base, packed + k * stride + DAS_WINDOW_LEAD, row[j], last);
+#else
+                    part[j] = das_patch_add(part[j], d[j].relative + t, d[j].base + base, row[j] + k * stride, row[j], last);
+#endif
+                }
+            }
+        } else {
+            for (; k < receives; k++)
+                for (j = 0; j < rows; j++) {
+#if DAS_PATCH_SHARED
+                    part[j] = das_patch_add(part[j], d[j].relative + delay_r[k], d[j].base + base_r[k],
+                                            packed + k * stride + DAS_WINDOW_LEAD, row[j], last);
+#else
+                    part[j] = das_patch_add(part[j], d[j].relative + delay_r[k], d[j].base + base_r[k], row[j] + k * stride, row[j], last);
+#endif
+                }
+        }
+#pragma unroll
+        for (j = 0; j < DAS_PATCH_ROWS; j++)
+            sum += part[j];
+    }
+    {
+        float value[16];
+        int a, b, c;
+        vstore16(sum, 0, value);
+        for (c = 0; c < DAS_PATCH_2; c++)
+            for (b = 0; b < DAS_PATCH_1; b++)
+                for (a = 0; a < DAS_PATCH_0; a++)
+                    if (i0 + a < longs[LONG_COUNT_0] && i1 + b < longs[LONG_COUNT_1] && i2 + c < longs[LONG_COUNT_2])
+                        das_pixel_put(image + image_at + longs[LONG_IMAGE_FIRST] + (i0 + a) * longs[LONG_IMAGE_0] +
+                                          (i1 + b) * longs[LONG_IMAGE_1] + (i2 + c) * longs[LONG_IMAGE_2],
+                                      value[(c * DAS_PATCH_1 + b) * DAS_PATCH_0 + a], accumulate);
+    }
+}
+#endif
