@@ -213,6 +213,18 @@ def _():
     near(image(z=0.012).values[0], 200)
 
 
+@case("128 elements of int16 32767 at one sample: 4194176")
+def _():
+    acquisition(struct.pack("<h", 32767) * 128 * 500, (128, 500), dtype="<i2", positions=((0, 0, 0),) * 128)
+    near(image().values[0], 4194176)
+
+
+@case("a pixel on an element, window hann, f-number 1: 0")
+def _():
+    acquisition(ramp(1000), (1, 1000))
+    assert image("--f-number", 1, "--window", "hann", z=0.0).values[0] == 0
+
+
 THREE = [struct.pack("<1000f", *[10000 * t + 1000 * r + n for n in range(1000)]) for t in range(2) for r in range(3)]
 
 
