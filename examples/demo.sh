@@ -12,10 +12,10 @@ if [ ! -x "$bin/das_image" ]; then
 fi
 
 mkdir -p "$out/demo"
-echo "Phantom: 11 plane waves, 128 elements, four points; 301 x 351 pixels"
+echo "Phantom: 11 plane waves, 128 elements, four points; 361 x 361 pixels"
 "$bin/das_simulate" --preset plane "$out/demo"
-"$bin/das_image" --device cpu --f-number 1.0 --window hann --range 50 --timing \
-    --x -0.015:0.015:301 --z 0.005:0.040:351 "$out/demo/acquisition.json" "$out/demo.png"
+"$bin/das_image" --device cpu --f-number 1.5 --timing \
+    --x -0.015:0.015:361 --z 0.008:0.038:361 "$out/demo/acquisition.json" "$out/demo.png"
 echo "picture    $out/demo.png"
 
 recording=${DAS_SHARED:-../shared}/data/plane_wave_points/acquisition.json
