@@ -208,6 +208,7 @@ struct das_backend {
     /* Blocks until all work is done. Reports what failed through das_queue_fail(); returns an
      * error only if the wait itself failed. */
     das_status (*queue_wait)(das_queue *queue, das_error *error);
+    /* Called only for recorded events. */
     das_status (*queue_wait_event)(das_queue *queue, das_event *event, das_error *error);
 
     das_status (*event_create)(das_event *event, das_error *error);

@@ -68,6 +68,7 @@ typedef struct mock_queue {
     int64_t given, done; /* commands since the start */
     bool held, quit, blocked; /* blocked: by an event */
     int64_t allowed; /* commands that may start in spite of being held */
+    int64_t waiters; /* threads in queue_wait with work left */
     atomic_int users;
 } mock_queue;
 
@@ -644,16 +645,30 @@ static das_status mock_queue_wait(das_queue *queue, das_error *error)
     mock_queue *mock = queue->impl;
     das_status status = enter(DAS_MOCK_QUEUE_WAIT, error);
     pthread_mutex_lock(&lock);
+    mock->waiters++;
     for (int64_t target = mock->given; mock->done < target;)
         pthread_cond_wait(&changed, &lock);
+    mock->waiters--;
     pthread_mutex_unlock(&lock);
     return status;
+}
+
+static bool was_recorded(das_event *event, const char *call)
+{
+    mock_event *mock = event->impl;
+    pthread_mutex_lock(&lock);
+    bool recorded = mock->recorded > 0;
+    if (!recorded)
+        breach_locked(call, "the event was never recorded");
+    pthread_mutex_unlock(&lock);
+    return recorded;
 }
 
 static das_status mock_queue_wait_event(das_queue *queue, das_event *event, das_error *error)
 {
     das_status status = enter(DAS_MOCK_QUEUE_WAIT_EVENT, error);
     require(event->device == queue->device, "queue_wait_event", "event and queue are of different devices");
+    was_recorded(event, "queue_wait_event");
     if (status == DAS_OK) {
         command c = {.kind = COMMAND_WAIT, .event = event->impl};
         use_queue(queue->impl, "queue_wait_event");
@@ -720,6 +735,15 @@ void das_mock_await_pending(das_queue *queue, int64_t commands)
     pthread_mutex_unlock(&lock);
 }
 
+bool das_mock_is_awaited(das_queue *queue)
+{
+    mock_queue *mock = queue->impl;
+    pthread_mutex_lock(&lock);
+    bool awaited = mock->waiters > 0 && mock->done < mock->given;
+    pthread_mutex_unlock(&lock);
+    return awaited;
+}
+
 bool das_mock_settle(das_queue *queue)
 {
     mock_queue *mock = queue->impl;
@@ -769,17 +793,6 @@ static das_status mock_event_record(das_event *event, das_queue *queue, das_erro
         leave_queue(queue->impl);
     }
     return status;
-}
-
-static bool was_recorded(das_event *event, const char *call)
-{
-    mock_event *mock = event->impl;
-    pthread_mutex_lock(&lock);
-    bool recorded = mock->recorded > 0;
-    if (!recorded)
-        breach_locked(call, "the event was never recorded");
-    pthread_mutex_unlock(&lock);
-    return recorded;
 }
 
 static das_status mock_event_query(das_event *event, das_error *error)

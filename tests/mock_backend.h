@@ -78,6 +78,9 @@ int64_t das_mock_pending(das_queue *queue);
 /* Blocks until that many commands at most are pending. */
 void das_mock_await_pending(das_queue *queue, int64_t commands);
 
+/* Whether a thread is in queue_wait for work of the queue that is not done. */
+bool das_mock_is_awaited(das_queue *queue);
+
 /* Blocks until the queue has done everything (true) or waits for an event of another queue (false). */
 bool das_mock_settle(das_queue *queue);
 

@@ -210,6 +210,7 @@ static void event_order(void)
     OK(das_queue_wait_event(r.other, r.event, E));
     OK(das_buffer_download(r.other, r.image, 0, r.pixels, sizeof r.pixels, E));
     OK(das_event_record(again, r.other, E));
+    EXPECT_MSG(!das_mock_settle(r.other), "the queue did not wait for the event");
     REFUSED(das_event_query(again, E), DAS_ERROR_NOT_READY, NULL, NULL);
     REFUSED(das_event_elapsed(r.event, again, &ms, E), DAS_ERROR_NOT_READY, NULL, NULL);
     EXPECT_INT(das_mock_pending(r.other), 3);
@@ -263,6 +264,7 @@ static void slots(void)
     OK(das_reconstruct(r.plan, r.queue, r.data, r.image, NULL, E));
     OK(das_reconstruct(r.plan, r.other, r.data, second, NULL, E));
     OK(das_event_record(r.event, r.other, E));
+    EXPECT_MSG(!das_mock_settle(r.other), "the queue did not wait for the slot");
     REFUSED(das_event_query(r.event, E), DAS_ERROR_NOT_READY, NULL, NULL);
     EXPECT(das_mock_pending(r.other) > 0);
     das_mock_release(r.queue);
