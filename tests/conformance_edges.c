@@ -132,10 +132,11 @@ static void aperture_edges(void)
     /* e is 1e-3 sample of path, 75 nm; z = 15 mm and F = 1.5 give an aperture of 5 mm. */
     static const struct {
         double beyond_e, value;
-    } rim[] = {{0, 1}, {0.5, 1}, {1.5, 0}, {-0.5, 1}}, front[] = {{0, 0}, {0.5, 0}, {1.5, 1}, {-3, 0}};
+    } rim[] = {{0, 1}, {0.5, 1}, {0.75, 1}, {1.25, 0}, {1.5, 0}, {-0.5, 1}},
+      front[] = {{0, 0}, {0.5, 0}, {0.75, 0}, {1.25, 1}, {1.5, 1}, {-3, 0}};
     const double e = 1e-3 * sample_m;
     char name[128];
-    for (int k = 0; k < 4; k++) {
+    for (int k = 0; k < 6; k++) {
         scenario s;
         scenario_init(&s);
         scenario_elements(&s, 1)->position[0] = 5e-3 + rim[k].beyond_e * e;
@@ -144,7 +145,7 @@ static void aperture_edges(void)
         snprintf(name, sizeof name, "aperture rim %+g e", rim[k].beyond_e);
         expect_and_free(name, &s, rim[k].value, 0);
     }
-    for (int k = 0; k < 4; k++) {
+    for (int k = 0; k < 6; k++) {
         scenario s;
         scenario_init(&s);
         scenario_transmits(&s, 1)->wave = ORACLE_ONE_WAY;
@@ -187,7 +188,7 @@ static void aperture_edges(void)
 static void focal_plane(void)
 {
     /* F along (3,0,4)/5 at 20 mm; along (4,0,-3)/5 the plane itself. On it, and up to e before it, the sign is +. */
-    static const double along_mm[] = {0, 1, -2.5, 4}, beyond_e[] = {0, -0.5, -2, 2};
+    static const double along_mm[] = {0, 1, -2.5, 4}, beyond_e[] = {0, -0.75, -1.25, 2};
     const double e = 1e-3 * sample_m;
     for (int k = 0; k < 16; k++) {
         double across = along_mm[k % 4] * 1e-3, beyond = beyond_e[k / 4] * e, x, z, to_focus, tau;
@@ -217,8 +218,8 @@ static void record_edges(void)
     static const struct {
         double s, value, nearest;
     } cases[] = {
-        {0, 1, 1},         {-0.0005, 1, 1},  {-0.002, 0, 1},   {-0.4, 0, 1},     {-0.6, 0, 0},   {-3, 0, 0},
-        {99, 100, 100},    {99.0005, 100, 100}, {99.002, 0, 100}, {99.4, 0, 100}, {99.6, 0, 0},  {100, 0, 0},
+        {0, 1, 1},         {-0.00075, 1, 1}, {-0.00125, 0, 1},   {-0.4, 0, 1},     {-0.6, 0, 0},   {-3, 0, 0},
+        {99, 100, 100},    {99.00075, 100, 100}, {99.00125, 0, 100}, {99.4, 0, 100}, {99.6, 0, 0},  {100, 0, 0},
         {1e9, 0, 0},       {-1e9, 0, 0},     {5e9, 0, 0},      {-5e9, 0, 0},     {1e15, 0, 0},
     };
     for (int clamp = 0; clamp <= 1; clamp++)
