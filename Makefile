@@ -73,8 +73,10 @@ link_flags := -pthread $(CFLAGS) $(LDFLAGS)
 fast_flags := -O3 -fno-math-errno
 flags_cpu_avx2     := $(fast_flags) -mavx2 -mfma -mf16c
 flags_cpu_avx512   := $(fast_flags) -mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma -mf16c
-flags_cpu_neon     := $(fast_flags)
+# gcc 12 for aarch64 stops with an internal error if it tries to vectorise the rest of this file.
+flags_cpu_neon     := $(fast_flags) -fno-tree-loop-vectorize
 flags_cpu_portable := $(fast_flags)
+flags_cpu_fold     := $(fast_flags)
 flags_cpu_scalar   := -fno-math-errno
 flags_cpu_double   := -fno-math-errno
 
