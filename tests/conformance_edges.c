@@ -317,6 +317,7 @@ static void not_looked_at(void)
                     s.o.f_number = 1.5;
                     s.o.window = ORACLE_HANN;
                 }
+                s.o.clamp = interpolation % 2 != 0; /* must not turn "no path" into an end of the record */
                 if (w == 8)
                     s.o.transmit_arrival_s = no_path;
                 if (w == 9)
