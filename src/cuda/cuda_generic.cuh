@@ -113,9 +113,10 @@ template <int FRAMES, bool COMPLEX> __device__ static void generic(const das_cud
     const long long end = min(output_first[output + 1], (long long)q.end_pair);
 
     /* Sums of blocks of terms, then sums of those: rounding grows with the block, not with the number of terms. */
-    das_value total[FRAMES][2], part[FRAMES][2];
+    double total[FRAMES][2];
+    das_value part[FRAMES][2];
     for (int f = 0; f < FRAMES; f++)
-        total[f][0] = total[f][1] = part[f][0] = part[f][1] = 0;
+        total[f][0] = total[f][1] = 0, part[f][0] = part[f][1] = 0;
     long long count = 0;
     double weights = 0;
     int in_part = 0;
@@ -225,7 +226,7 @@ template <int FRAMES, bool COMPLEX> __device__ static void generic(const das_cud
     for (int f = 0; f < FRAMES; f++) {
         if (f >= frames)
             continue;
-        das_value re = total[f][0] + part[f][0], im = total[f][1] + part[f][1];
+        das_value re = (das_value)(total[f][0] + part[f][0]), im = (das_value)(total[f][1] + part[f][1]);
         if (q.normalization) {
             re = divisor != 0 ? re / divisor : 0;
             im = divisor != 0 ? im / divisor : 0;

@@ -37,15 +37,15 @@ KERNEL(128) das_generic_double(const __grid_constant__ das_cuda_params q) { das_
 
 KERNEL(256) das_pack(const __grid_constant__ das_cuda_tile q) { das_tiles::pack(q); }
 
-#define TILE_KERNEL(name, kind, iq)                                                         \
-    KERNEL(DAS_CUDA_TILE_THREADS) name(const __grid_constant__ das_cuda_tile q)             \
-    {                                                                                       \
-        extern __shared__ __align__(16) char shared[];                                      \
-        das_tiles::tile<kind, iq>(q, shared);                                               \
+#define TILE_KERNEL(name, function)                                             \
+    KERNEL(DAS_CUDA_TILE_THREADS) name(const __grid_constant__ das_cuda_tile q) \
+    {                                                                           \
+        extern __shared__ __align__(16) char shared[];                          \
+        das_tiles::function(q, shared);                                         \
     }
-TILE_KERNEL(das_tile_nearest, 0, false)
-TILE_KERNEL(das_tile_linear, 1, false)
-TILE_KERNEL(das_tile_cubic, 2, false)
-TILE_KERNEL(das_tile_nearest_iq, 0, true)
-TILE_KERNEL(das_tile_linear_iq, 1, true)
-TILE_KERNEL(das_tile_cubic_iq, 2, true)
+TILE_KERNEL(das_tile_nearest, tile_real<0>)
+TILE_KERNEL(das_tile_linear, tile_real<1>)
+TILE_KERNEL(das_tile_cubic, tile_real<2>)
+TILE_KERNEL(das_tile_nearest_iq, tile_iq<0>)
+TILE_KERNEL(das_tile_linear_iq, tile_iq<1>)
+TILE_KERNEL(das_tile_cubic_iq, tile_iq<2>)

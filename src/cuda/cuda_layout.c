@@ -87,9 +87,10 @@ static void choose_tile(const das_cuda_device *device, const das_problem *proble
     int kind = problem->interpolation == DAS_INTERPOLATION_NEAREST ? 0 : problem->interpolation == DAS_INTERPOLATION_LINEAR ? 1 : 2;
     int rows = kind == 2 || problem->data_complex ? DAS_CUDA_TILE_ROWS_IQ : DAS_CUDA_TILE_ROWS_REAL;
     int words = (problem->data_complex ? 2 : 1) * (kind == 0 ? 1 : 2 * kind);
-    layout->shared_bytes = (uint32_t)(2 * rows * DAS_CUDA_TILE_WINDOW * words * 4 +
-                                      4 * (int)align_up((uint64_t)problem->transmit_count, DAS_CUDA_TILE_ROWS_REAL) +
-                                      6 * (int)align_up((uint64_t)problem->receive_count, 4) + 1024);
+    /* Stages, copies for the next, and what the tables of cuda_tile.cuh take per transmit and per element, rounded up. */
+    int copies = kind == 0 ? 0 : problem->data_complex ? 16 * 36 * 16 : kind == 1 ? 32 * 512 : 16 * 20 * 16;
+    layout->shared_bytes = (uint32_t)((kind == 0 ? 4 : 3) * rows * DAS_CUDA_TILE_WINDOW * words * 4 + copies + 48 * (int)(problem->transmit_count + 32) +
+                                      48 * (int)(problem->receive_count + 8));
     if ((int64_t)layout->shared_bytes + 4096 > device->shared_bytes)
         return;
     layout->kernel = kernels[problem->data_complex][kind];
@@ -100,14 +101,24 @@ static void choose_tile(const das_cuda_device *device, const das_problem *proble
     shape->tiles_b = (int32_t)((counts[axes[1]] + DAS_CUDA_TILE - 1) / DAS_CUDA_TILE);
     /* Deep tiles last: they have the least to do where records end before the image does. */
     shape->slow_a = fabs(problem->grid.steps[axes[0]][2]) > fabs(problem->grid.steps[axes[1]][2]);
-    shape->lead = shape->window + 4;
+    shape->reversed = problem->f_number > 0.0; /* but then deep ones have the most elements */
+    shape->lead = DAS_CUDA_TILE_WINDOW + 4;
     shape->sample_count = problem->sample_count;
     shape->stride = (int32_t)align_up((uint64_t)problem->sample_count, 4) + 2 * shape->lead;
+    for (int c = 0; c < 3; c++)
+        shape->second[c] = 4.0 * problem->grid.steps[axes[1]][c] * samples_per_m;
     shape->folded = problem->reciprocal && !problem->incremental;
     shape->offset = problem->first;
     shape->transmit_stride = problem->transmit_stride;
     shape->receive_stride = problem->receive_stride;
     shape->radius = (float)(radius * 1.0001);
+    shape->magic = DAS_CUDA_MAGIC_BITS;
+    shape->z_normals = 1;
+    for (int64_t r = 0; r < problem->receive_count; r++) {
+        const double *normal = problem->receive[r].normal;
+        if (normal[0] != 0.0 || normal[1] != 0.0 || normal[2] != 1.0)
+            shape->z_normals = 0;
+    }
     layout->chunk_transmits = rows;
     layout->tile = true;
 }
@@ -177,7 +188,7 @@ static bool choose_chunks(const das_problem *problem, das_cuda_layout *layout)
             most = packed > most ? packed : most;
         }
         uint64_t bytes = align_up((uint64_t)most * row_bytes, 256);
-        if (bytes <= available) {
+        if (bytes <= available && bytes / 4 < INT32_MAX) { /* places in it are 32-bit numbers */
             layout->chunk_transmits = (int32_t)each;
             layout->chunks = used;
             layout->slot_bytes = bytes;

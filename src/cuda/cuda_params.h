@@ -10,6 +10,7 @@ typedef struct das_cuda_transmit {
     double direction[3];
     double constant; /* samples: (constant_s + d_t - t0) fs */
     double phase;    /* turns at s = 0, less than one */
+    double scaled[3]; /* point times samples_per_m */
     int32_t wave;    /* DAS_WAVE_* */
     int32_t reserved;
 } das_cuda_transmit;
@@ -18,6 +19,7 @@ typedef struct das_cuda_element {
     double position[3];
     double normal[3];
     double constant; /* samples: d_r fs */
+    double scaled[3]; /* position times samples_per_m */
     double reserved;
 } das_cuda_element;
 
@@ -52,6 +54,9 @@ typedef struct das_cuda_params {
     int32_t accumulate, reserved;
 } das_cuda_params;
 
+#define DAS_CUDA_MAGIC 12582912.0f /* 1.5 2^23: a float added to it has its rounded value in its low bits */
+#define DAS_CUDA_MAGIC_BITS 0x4B400000u
+
 /* ---------------------------------------------------------------------------
  * The tile path: see cuda_tile.cuh
  * ------------------------------------------------------------------------- */
@@ -63,13 +68,14 @@ enum {
     DAS_CUDA_TILE_ROWS_REAL = 32, /* transmits worked on together */
     DAS_CUDA_TILE_ROWS_IQ = 8,
     DAS_CUDA_TILE_GROUP = 8, /* rows of a folded matrix start at a multiple of this */
-    DAS_CUDA_TILE_ELEMENTS = 2048 /* most transmits, most receive elements */
+    DAS_CUDA_TILE_ELEMENTS = 1024 /* most transmits, most receive elements */
 };
 
 typedef struct das_cuda_tile {
     das_cuda_params common;
     uint64_t packed;      /* float or float2 [row][stride] */
     uint64_t pair_weight; /* float[transmit][receive]; 0: all 1 */
+    double second[3];     /* from a thread's first point to its second, in samples */
     int64_t offset;       /* of sample 0 of transmit 0, receive 0, frame 0 */
     int64_t transmit_stride, receive_stride;
     int64_t rows;         /* packed */
@@ -77,7 +83,8 @@ typedef struct das_cuda_tile {
     int64_t frame;        /* of the data */
     int32_t image_frame;
     int32_t axis_a, axis_b, axis_c; /* grid axes: across and down a tile, and the third */
-    int32_t tiles_a, tiles_b, slow_a; /* slow_a: tiles are taken in the order of axis b first */
+    int32_t tiles_a, tiles_b;
+    int32_t slow_a, reversed; /* order of tiles: along axis b first; the last first */
     int32_t half_window, window;    /* samples; window base = reference - half_window; multiples of 4 */
     int32_t lead;                   /* zeros in front of a packed record */
     int32_t stride;                 /* samples from one packed row to the next */
@@ -85,7 +92,8 @@ typedef struct das_cuda_tile {
     int32_t first_row_transmit, end_row_transmit; /* transmits that are packed */
     int32_t first_tile, first_slice; /* of the launch */
     float radius; /* of a tile, in samples of one-way path */
-    int32_t reserved;
+    int32_t z_normals; /* all elements look along z */
+    uint32_t magic;    /* bits of DAS_CUDA_MAGIC: not a constant to the compiler, which would add it to every index apart */
 } das_cuda_tile;
 
 #endif

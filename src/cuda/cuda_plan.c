@@ -33,6 +33,8 @@ static void write_transmits(const das_problem *problem, das_cuda_transmit *out)
         memcpy(out->direction, t->direction, sizeof out->direction);
         bool shifted = problem->transmit_times_s == NULL && (t->kind == DAS_TRANSMIT_DIVERGING || t->kind == DAS_TRANSMIT_FOCUSED);
         double constant_s = shifted ? t->constant_s : 0.0;
+        for (int c = 0; c < 3; c++)
+            out->scaled[c] = out->point[c] * (fs / problem->sound_speed_m_s);
         out->constant = (constant_s + (t->delay_s - t->start_time_s)) * fs;
         if (problem->phase_reference == DAS_PHASE_REFERENCE_TIME_ZERO) {
             double turns = problem->demodulation_frequency_hz * t->start_time_s;
@@ -48,6 +50,8 @@ static void write_elements(const das_problem *problem, das_cuda_element *out)
         memset(out, 0, sizeof *out);
         memcpy(out->position, r->position, sizeof out->position);
         memcpy(out->normal, r->normal, sizeof out->normal);
+        for (int c = 0; c < 3; c++)
+            out->scaled[c] = r->position[c] * (problem->sampling_frequency_hz / problem->sound_speed_m_s);
         out->constant = r->delay_s * problem->sampling_frequency_hz;
     }
 }

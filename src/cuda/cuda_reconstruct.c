@@ -154,8 +154,7 @@ static das_status tile(const launcher *l, const das_cuda_slot *slot)
             shape.first_row_transmit = (int32_t)transmit;
             shape.end_row_transmit = (int32_t)min64(transmit + layout->chunk_transmits, end_transmit);
             shape.rows = das_cuda_packed_rows(&shape, problem->receive_count, transmit, shape.end_row_transmit);
-            das_status status = launch(l, DAS_CUDA_PACK, (uint64_t)shape.rows, ((uint64_t)shape.stride + 1023) / 1024, 1, 256, 0,
-                                       &shape);
+            das_status status = launch(l, DAS_CUDA_PACK, (uint64_t)shape.rows, 1, 1, 256, 0, &shape);
             if (status == DAS_OK && first)
                 status = record(l, work->packed);
             first = false;

@@ -20,88 +20,122 @@ const int THREADS = DAS_CUDA_TILE_THREADS, POINTS = 2, WINDOW = DAS_CUDA_TILE_WI
  * ------------------------------------------------------------------------- */
 
 /* Transmit and element of a packed row; a folded matrix holds elements k >= n rounded down to GROUP. */
-__device__ static void row_pair(const das_cuda_tile &q, long long row, int &n, int &k)
+__device__ static void row_pair(const das_cuda_tile &q, int row, int &n, int &k)
 {
     const int receives = (int)q.common.receive_count;
     if (!q.folded) {
-        n = (int)(row / receives);
-        k = (int)(row - (long long)n * receives);
+        n = row / receives;
+        k = row - n * receives;
         n += q.first_row_transmit;
         return;
     }
     int group = q.first_row_transmit / DAS_CUDA_TILE_GROUP * DAS_CUDA_TILE_GROUP;
     for (;; group += DAS_CUDA_TILE_GROUP) {
-        const long long here = (long long)(receives - group) * DAS_CUDA_TILE_GROUP;
+        const int here = (receives - group) * DAS_CUDA_TILE_GROUP;
         if (row < here)
             break;
         row -= here;
     }
-    n = group + (int)(row / (receives - group));
-    k = group + (int)(row % (receives - group));
+    n = group + row / (receives - group);
+    k = group + row % (receives - group);
 }
 
 /* The row's inverse. */
-__device__ static long long packed_row(const das_cuda_tile &q, int n, int k)
+__device__ static int packed_row(const das_cuda_tile &q, int n, int k)
 {
-    const long long receives = q.common.receive_count, first = q.first_row_transmit;
+    const int receives = (int)q.common.receive_count, first = q.first_row_transmit;
     if (!q.folded)
         return (n - first) * receives + k;
     /* Chunks start at multiples of GROUP. Rows before group g: the sum over those groups of GROUP (receives - group). */
-    const long long group = n / DAS_CUDA_TILE_GROUP * DAS_CUDA_TILE_GROUP;
-    const long long groups = (group - first) / DAS_CUDA_TILE_GROUP;
-    const long long before = groups * DAS_CUDA_TILE_GROUP * receives -
+    const int group = n / DAS_CUDA_TILE_GROUP * DAS_CUDA_TILE_GROUP;
+    const int groups = (group - first) / DAS_CUDA_TILE_GROUP;
+    const int before = groups * DAS_CUDA_TILE_GROUP * receives -
                              DAS_CUDA_TILE_GROUP * (groups * first + DAS_CUDA_TILE_GROUP * (groups * (groups - 1) / 2));
     return before + (n - group) * (receives - group) + (k - group);
 }
 
-__device__ static float2 load_sample(const das_cuda_tile &q, int n, int k, long long sample)
+__device__ static float number(float v) { return v; }
+__device__ static float number(double v) { return (float)v; }
+__device__ static float number(short v) { return v; }
+__device__ static float number(unsigned short v) { return v; }
+__device__ static float number(signed char v) { return v; }
+__device__ static float number(unsigned char v) { return v; }
+struct half_bits {
+    unsigned short bits;
+};
+__device__ static float number(half_bits v) { return half_to_float(v.bits); }
+
+/* Adds weight times four samples, 256 apart, of the record that starts at `first`; no sample is read for weight 0. */
+template <typename T, int PARTS>
+__device__ static __forceinline__ void add_samples(const das_cuda_tile &q, long long first, float weight, int sample, float sum[4][PARTS])
 {
-    const das_cuda_params &c = q.common;
-    const long long at = q.offset + q.frame * c.frame_stride + n * q.transmit_stride + k * q.receive_stride + sample * c.sample_stride;
-    float2 v;
-    if (c.data_complex) {
-        v.x = das_float::load_number(c, 2 * at);
-        v.y = das_float::load_number(c, 2 * at + 1);
-    } else {
-        v.x = das_float::load_number(c, at);
-        v.y = 0.0f;
+    if (weight == 0.0f)
+        return;
+    const T *data = (const T *)q.common.data;
+    const long long stride = q.common.sample_stride;
+    const float offset = (float)q.common.sample_offset;
+    T v[4][PARTS];
+    bool inside[4];
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        inside[i] = (unsigned)(sample + 256 * i) < (unsigned)q.sample_count;
+        const T *at = data + (first + (inside[i] ? sample + 256 * i : 0) * stride) * PARTS;
+#pragma unroll
+        for (int c = 0; c < PARTS; c++)
+            v[i][c] = at[c];
     }
-    return v;
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+#pragma unroll
+        for (int c = 0; c < PARTS; c++)
+            sum[i][c] += inside[i] ? weight * (number(v[i][c]) - offset) : 0.0f;
 }
 
-/* Adds w times the sample; a pair of weight 0 is not read. */
-__device__ static void add_sample(const das_cuda_tile &q, int n, int k, long long sample, float2 &sum)
+/* A block packs a row: pair (n, k), and if it is folded (k, n) as well. */
+template <typename T, int PARTS> __device__ static __forceinline__ void pack_as(const das_cuda_tile &q)
 {
-    float w = 1.0f;
-    if (q.pair_weight)
-        w = ((const float *)q.pair_weight)[n * q.common.receive_count + k];
-    if (w == 0.0f)
-        return;
-    const float2 v = load_sample(q, n, k, sample);
-    sum.x += w * v.x;
-    sum.y += w * v.y;
+    const das_cuda_params &c = q.common;
+    int n, k;
+    row_pair(q, blockIdx.x, n, k);
+    const long long first = q.offset + q.frame * c.frame_stride;
+    const long long one = first + n * q.transmit_stride + k * q.receive_stride;
+    const long long other = first + k * q.transmit_stride + n * q.receive_stride;
+    float weight = q.folded && k < n ? 0.0f : 1.0f, other_weight = q.folded && k > n ? 1.0f : 0.0f;
+    if (q.pair_weight) {
+        weight *= ((const float *)q.pair_weight)[n * c.receive_count + k];
+        if (other_weight != 0.0f)
+            other_weight = ((const float *)q.pair_weight)[k * c.receive_count + n];
+    }
+    float *out = (float *)q.packed + (long long)blockIdx.x * q.stride * PARTS;
+    for (int at = threadIdx.x; at < q.stride; at += 1024) {
+        float sum[4][PARTS];
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            for (int part = 0; part < PARTS; part++)
+                sum[i][part] = 0.0f;
+        add_samples<T, PARTS>(q, one, weight, at - q.lead, sum);
+        add_samples<T, PARTS>(q, other, other_weight, at - q.lead, sum);
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            if (at + 256 * i < q.stride)
+                for (int part = 0; part < PARTS; part++)
+                    out[(at + 256 * i) * PARTS + part] = sum[i][part];
+    }
 }
 
 __device__ static void pack(const das_cuda_tile &q)
 {
-    int n, k;
-    row_pair(q, blockIdx.x, n, k);
-    for (int i = 0; i < 4; i++) {
-        const int at = blockIdx.y * 1024 + i * 256 + threadIdx.x;
-        if (at >= q.stride)
-            return;
-        const int sample = at - q.lead;
-        float2 v = {0.0f, 0.0f};
-        if (sample >= 0 && sample < q.sample_count && !(q.folded && k < n)) {
-            add_sample(q, n, k, sample, v);
-            if (q.folded && k > n)
-                add_sample(q, k, n, sample, v);
-        }
-        const long long out = (long long)blockIdx.x * q.stride + at;
-        if (q.common.data_complex)
-            ((float2 *)q.packed)[out] = v;
-        else
-            ((float *)q.packed)[out] = v.x;
+    switch (q.common.data_type) {
+    case DAS_TYPE_I8: return pack_as<signed char, 1>(q);
+    case DAS_TYPE_U8: return pack_as<unsigned char, 1>(q);
+    case DAS_TYPE_I16: return pack_as<short, 1>(q);
+    case DAS_TYPE_U16: return pack_as<unsigned short, 1>(q);
+    case DAS_TYPE_F16: return pack_as<half_bits, 1>(q);
+    case DAS_TYPE_F32: return pack_as<float, 1>(q);
+    case DAS_TYPE_F64: return pack_as<double, 1>(q);
+    case DAS_TYPE_CI16: return pack_as<short, 2>(q);
+    case DAS_TYPE_CF16: return pack_as<half_bits, 2>(q);
+    default: return pack_as<float, 2>(q);
     }
 }
 
@@ -111,11 +145,11 @@ __device__ static void pack(const das_cuda_tile &q)
 
 /* Square root of x in 1e-30 .. 1e30 to 1e-13: a float estimate and one Newton step. Exponents are
  * moved by hand, because conversions between double and float are slow. */
-__device__ static double root(double x)
+__device__ static __forceinline__ double root(double x)
 {
     const unsigned hi = (unsigned)__double2hiint(x) - 0x38000000u, lo = (unsigned)__double2loint(x);
     float y;
-    asm("rsqrt.approx.f32 %0, %1;" : "=f"(y) : "f"(__uint_as_float(__funnelshift_l(lo, hi, 3))));
+    asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(__uint_as_float(__funnelshift_l(lo, hi, 3))));
     const unsigned bits = __float_as_uint(y);
     const double r = __hiloint2double((int)((bits >> 3) + 0x38000000u), (int)(bits << 29));
     const double g = x * r;
@@ -130,15 +164,6 @@ struct point3 {
 __device__ static double square_distance(double dx, double dy, double dz)
 {
     return __fma_rn(dx, dx, __fma_rn(dy, dy, __fma_rn(dz, dz, 1e-24)));
-}
-
-__device__ static float2 turn_by(double turns)
-{
-    const float t = (float)(turns - rint(turns)) * 6.28318530717958647692f;
-    float2 r;
-    asm("cos.approx.f32 %0, %1;" : "=f"(r.x) : "f"(t));
-    asm("sin.approx.f32 %0, %1;" : "=f"(r.y) : "f"(t));
-    return r;
 }
 
 /* das_window_weight() without the slow path of cosf, which costs registers; its argument is within 0..pi. */
@@ -186,7 +211,6 @@ __device__ static float4 shared_float4(unsigned at)
     return v;
 }
 
-#define MAGIC 12582912.0f /* 1.5 2^23 */
 
 /* ---------------------------------------------------------------------------
  * The kernel. KIND 0 nearest, 1 linear, 2 cubic.
@@ -202,100 +226,141 @@ template <int KIND, bool IQ> struct layout {
     static const int WORDS = PARTS * (KIND == 0 ? 1 : 2 * KIND);
     static const int SHIFT = WORDS == 1 ? 2 : WORDS == 2 ? 3 : WORDS == 4 ? 4 : 5;
     static const int BYTES = ROWS * WINDOW * WORDS * 4; /* of a stage */
-    /* Staging: each warp takes ROWS * SPLIT / 16 strips of WINDOW / SPLIT samples, each lane every 32nd sample. */
+    /* Staging: each warp takes ROWS * SPLIT / 16 strips of WINDOW / SPLIT samples. */
     static const int SPLIT = ROWS >= 16 ? 1 : 16 / ROWS;
     static const int STRIPS = ROWS * SPLIT / 16;
-    static const int EACH = WINDOW / SPLIT / 32;
+    /* A stage is written while those of the last step and of the one before may still be read. */
+    static const int STAGES = KIND == 0 ? 4 : 3;
 };
 
-/* Samples of this thread on their way from the packed records to shared memory: those of a strip and their
- * neighbours. */
-template <int KIND, bool IQ> struct strip {
-    static const int TAPS = KIND == 0 ? 1 : KIND == 1 ? 2 : 4;
-    float tap[layout<KIND, IQ>::STRIPS][layout<KIND, IQ>::EACH][TAPS][layout<KIND, IQ>::PARTS];
-};
-
-template <int KIND, bool IQ>
-__device__ static __forceinline__ void fetch(const das_cuda_tile &q, const int *reference, int n0, int k, int reference_k,
-                                             strip<KIND, IQ> &s)
+__device__ static __forceinline__ void copy_async(unsigned to, const void *from)
 {
-    typedef layout<KIND, IQ> L;
-    const int warp = threadIdx.x >> 5, lane = threadIdx.x & 31;
-#pragma unroll
-    for (int i = 0; i < L::STRIPS; i++) {
-        const int row = (warp + 16 * i) / L::SPLIT, part = (warp + 16 * i) % L::SPLIT;
-        const int n = n0 + row;
-        const bool real = n < q.end_row_transmit && !(q.folded && k < (n & -DAS_CUDA_TILE_GROUP));
-        int base = reference[row] + reference_k - q.half_window;
-        base = min(max(base, -q.window), (int)q.sample_count + 3 & ~3) + q.lead;
-        const float *from = (const float *)q.packed +
-                            (real ? packed_row(q, n, k) * q.stride + base + part * (WINDOW / L::SPLIT) + lane : 0) * L::PARTS;
-#pragma unroll
-        for (int e = 0; e < L::EACH; e++) {
-            const bool wanted = real && part * (WINDOW / L::SPLIT) + 32 * e + lane < q.window;
-#pragma unroll
-            for (int t = 0; t < strip<KIND, IQ>::TAPS; t++) {
-                const int at = 32 * e + t - (KIND == 2 ? 1 : 0);
-                if (IQ) {
-                    float2 v = {0.0f, 0.0f};
-                    if (wanted)
-                        v = __ldg((const float2 *)from + at);
-                    s.tap[i][e][t][0] = v.x;
-                    s.tap[i][e][t][L::PARTS - 1] = v.y;
-                } else {
-                    s.tap[i][e][t][0] = wanted ? __ldg(from + at) : 0.0f;
-                }
-            }
-        }
-    }
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
+#else
+    const float4 v = __ldg((const float4 *)from);
+    asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(to), "f"(v.x), "f"(v.y), "f"(v.z), "f"(v.w) : "memory");
+#endif
 }
 
-template <int KIND, bool IQ> __device__ static __forceinline__ void stage(const das_cuda_tile &q, char *to, const strip<KIND, IQ> &s)
+__device__ static __forceinline__ void copies_done()
 {
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.wait_all;" ::: "memory");
+#endif
+}
+
+/* What a warp brings from the packed records to shared memory for one step: strips, each a row or part of one. Nearest's
+ * samples are copied straight to the stage; others to a place of the warp's own first, from which entries are made. */
+template <int KIND, bool IQ> struct strip {
     typedef layout<KIND, IQ> L;
-    const int warp = threadIdx.x >> 5, lane = threadIdx.x & 31;
+    static const int LENGTH = WINDOW / L::SPLIT;  /* samples of a strip */
+    static const int CHUNK = 4 / L::PARTS;        /* samples in 16 bytes */
+    static const int BEFORE = KIND == 2 ? CHUNK : 0, AFTER = KIND == 0 || L::SPLIT == 1 ? 0 : CHUNK; /* neighbours, rounded up */
+    static const int CHUNKS = (BEFORE + LENGTH + AFTER) / CHUNK;
+    static const int RAW = CHUNKS * 16; /* bytes of a strip before entries are made */
+    unsigned from[L::STRIPS];  /* where in `packed` a window starting at sample 0 of the row's first record has the strip */
+    int reference[L::STRIPS]; /* of the row, less half_window */
+
+    /* Read anew each time: what is derived from them would take registers through the sum. */
+    static __device__ __forceinline__ int lane_now()
+    {
+        int lane;
+        asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));
+        return lane;
+    }
+    static __device__ __forceinline__ int warp_now()
+    {
+        int thread;
+        asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
+        return thread >> 5;
+    }
+    static __device__ __forceinline__ int row(int warp, int i) { return (warp + 16 * i) / L::SPLIT; }
+    static __device__ __forceinline__ int start(int warp, int i) { return (warp + 16 * i) % L::SPLIT * LENGTH; } /* first sample */
+
+    /* offset(row) is where the row's records start, in samples; a row beyond `rows` takes zeros from before a record. */
+    template <typename Offset>
+    __device__ __forceinline__ void begin(const das_cuda_tile &q, int rows, const int *references, Offset offset)
+    {
 #pragma unroll
-    for (int i = 0; i < L::STRIPS; i++) {
-        const int row = (warp + 16 * i) / L::SPLIT, part = (warp + 16 * i) % L::SPLIT;
+        for (int i = 0; i < L::STRIPS; i++) {
+            const int warp = threadIdx.x >> 5, j = min(row(warp, i), rows - 1);
+            reference[i] = j < row(warp, i) ? -(1 << 29) : references[j] - q.half_window;
+            from[i] = offset(j) + q.lead + start(warp, i) - BEFORE;
+        }
+    }
+
+    /* To `stage` (nearest) or `raw`. Of a folded matrix, elements below a row's group give other records, which are not used. */
+    __device__ __forceinline__ void fetch(const das_cuda_tile &q, unsigned stage, unsigned raw, unsigned offset, int other_reference) const
+    {
+        const int lane = lane_now(), warp = warp_now();
 #pragma unroll
-        for (int e = 0; e < L::EACH; e++) {
-            const int index = part * (WINDOW / L::SPLIT) + 32 * e + lane;
-            float *out = (float *)to + (row * WINDOW + index) * L::WORDS;
-            float entry[L::WORDS];
+        for (int i = 0; i < L::STRIPS; i++) {
+            const int base = min(max(reference[i] + other_reference, -WINDOW), ((int)q.sample_count + 3) & ~3);
+            const float *at = (const float *)q.packed + (unsigned long long)((from[i] + offset + base + lane * CHUNK) * L::PARTS);
+            const unsigned to = (KIND == 0 ? stage + (row(warp, i) * WINDOW + start(warp, i)) * (4 * L::PARTS) : raw + (warp * L::STRIPS + i) * RAW) + lane * 16;
 #pragma unroll
-            for (int c = 0; c < L::PARTS; c++) {
-                if (KIND == 0) {
-                    entry[c] = s.tap[i][e][0][c];
-                } else if (KIND == 1) {
-                    const float d = s.tap[i][e][1][c] - s.tap[i][e][0][c];
-                    entry[c] = __fmaf_rn(-(float)(index - q.half_window), d, s.tap[i][e][0][c]);
-                    entry[L::PARTS + c] = d;
-                } else {
-                    const float a = s.tap[i][e][0][c], b = s.tap[i][e][1][c];
-                    const float g = s.tap[i][e][strip<KIND, IQ>::TAPS - 2][c], h = s.tap[i][e][strip<KIND, IQ>::TAPS - 1][c];
-                    entry[c] = b;
-                    entry[L::PARTS * (L::WORDS > 1) + c] = 0.5f * (g - a);
-                    entry[L::WORDS - 2 * L::PARTS + c] = a - 2.5f * b + 2.0f * g - 0.5f * h;
-                    entry[L::WORDS - L::PARTS + c] = 0.5f * (h - a) + 1.5f * (b - g);
+            for (int chunk = 0; chunk < CHUNKS; chunk += 32) /* once or twice */
+                if ((CHUNKS - chunk >= 32 || chunk + lane < CHUNKS) &&
+                    start(warp, i) - BEFORE + (chunk + lane) * CHUNK < q.window + BEFORE + AFTER + (KIND > 0))
+                    copy_async(to + chunk * 16, at + chunk * 4);
+        }
+    }
+
+    /* Makes the entries of the stage from what was copied; not for nearest. */
+    __device__ __forceinline__ void stage(const das_cuda_tile &q, char *to, const char *raw) const
+    {
+        const int lane = lane_now(), warp = warp_now();
+#pragma unroll
+        for (int i = 0; i < L::STRIPS; i++) {
+            const float *in = (const float *)(raw + (warp * L::STRIPS + i) * RAW);
+            float *out = (float *)to + (row(warp, i) * WINDOW + start(warp, i)) * L::WORDS;
+            if (KIND == 1 && !IQ) {
+                /* Samples 2 lane and 2 lane + 1, and those 64 further: 16 bytes a lane without bank conflicts. */
+#pragma unroll
+                for (int h = 0; h < 2; h++) {
+                    const int at = 64 * h + 2 * lane;
+                    const float2 v = *(const float2 *)(in + at);
+                    const float next = in[min(at + 2, WINDOW - 1)], d0 = v.y - v.x, d1 = next - v.y;
+                    const float position = (float)(at - q.half_window);
+                    *(float4 *)(out + 2 * at) = make_float4(__fmaf_rn(-position, d0, v.x), d0, __fmaf_rn(-position - 1.0f, d1, v.y), d1);
                 }
             }
-            if (L::WORDS == 1)
-                out[0] = entry[0];
-            else if (L::WORDS == 2)
-                *(float2 *)out = make_float2(entry[0], entry[L::WORDS > 1]);
-            else
+#pragma unroll
+            for (int e = 0; e < LENGTH / 32 && (KIND > 1 || IQ); e++) {
+                const int at = 32 * e + lane;
+                float entry[L::WORDS];
+                if (KIND == 1) {
+                    const float2 v = ((const float2 *)in)[at], next = ((const float2 *)in)[at + 1];
+                    const float position = (float)(start(warp, i) + at - q.half_window), dx = next.x - v.x, dy = next.y - v.y;
+                    entry[0] = __fmaf_rn(-position, dx, v.x);
+                    entry[1] = __fmaf_rn(-position, dy, v.y);
+                    entry[2 % L::WORDS] = dx;
+                    entry[3 % L::WORDS] = dy;
+                } else {
+#pragma unroll
+                    for (int c = 0; c < L::PARTS; c++) {
+                        const float *x = in + (BEFORE + at) * L::PARTS + c;
+                        const float p = x[-L::PARTS], v = x[0], n = x[L::PARTS], o = x[2 * L::PARTS];
+                        entry[c] = v;
+                        entry[(L::PARTS + c) % L::WORDS] = 0.5f * (n - p);
+                        entry[(2 * L::PARTS + c) % L::WORDS] = p - 2.5f * v + 2.0f * n - 0.5f * o;
+                        entry[(3 * L::PARTS + c) % L::WORDS] = 0.5f * (o - p) + 1.5f * (v - n);
+                    }
+                }
 #pragma unroll
                 for (int w = 0; w + 3 < L::WORDS; w += 4)
-                    *(float4 *)(out + w) = make_float4(entry[w], entry[w + 1], entry[w + 2], entry[w + 3]);
+                    *(float4 *)(out + at * L::WORDS + w) = make_float4(entry[w], entry[w + 1], entry[w + 2], entry[w + 3]);
+            }
         }
     }
-}
+};
 
-/* The value at position t (relative to the references) of the row whose entries start, less the index of MAGIC, at `at`. */
+/* The value at position t (relative to the references) of the row whose entries start, less the magic number's bits, at `at`. */
 template <int KIND, bool IQ> __device__ static __forceinline__ float2 sample_at(float t, unsigned at)
 {
     typedef layout<KIND, IQ> L;
-    const float u = KIND == 0 ? __fadd_rn(t, MAGIC) : __fadd_rd(t, MAGIC);
+    const float u = KIND == 0 ? __fadd_rn(t, DAS_CUDA_MAGIC) : __fadd_rd(t, DAS_CUDA_MAGIC);
     const unsigned from = (__float_as_uint(u) << L::SHIFT) + at;
     float2 v = {0.0f, 0.0f};
     if (KIND == 0 && !IQ) {
@@ -310,7 +375,7 @@ template <int KIND, bool IQ> __device__ static __forceinline__ float2 sample_at(
         v.x = __fmaf_rn(t, e.z, e.x);
         v.y = __fmaf_rn(t, e.w, e.y);
     } else {
-        const float f = t - (u - MAGIC);
+        const float f = t - (u - DAS_CUDA_MAGIC);
         if (!IQ) {
             const float4 e = shared_float4(from);
             v.x = __fmaf_rn(f, __fmaf_rn(f, __fmaf_rn(f, e.w, e.z), e.y), e.x);
@@ -323,260 +388,599 @@ template <int KIND, bool IQ> __device__ static __forceinline__ float2 sample_at(
     return v;
 }
 
-template <int KIND, bool IQ> __device__ static __forceinline__ void tile(const das_cuda_tile &q, char *shared)
+/* ---------------------------------------------------------------------------
+ * A barrier in two parts: between arriving and waiting a warp goes on with its sum.
+ * ------------------------------------------------------------------------- */
+
+struct split_barrier {
+    unsigned address, phase;
+    __device__ __forceinline__ void begin(unsigned long long *place)
+    {
+        address = (unsigned)__cvta_generic_to_shared(place);
+        phase = 0;
+#if __CUDA_ARCH__ >= 800
+        if (threadIdx.x == 0)
+            asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(address), "r"(THREADS / 32) : "memory");
+#endif
+    }
+    __device__ __forceinline__ void arrive()
+    {
+#if __CUDA_ARCH__ >= 800
+        __syncwarp();
+        if ((threadIdx.x & 31) == 0)
+            asm volatile("{\n\t.reg .b64 state;\n\tmbarrier.arrive.shared.b64 state, [%0];\n\t}" ::"r"(address) : "memory");
+#endif
+    }
+    __device__ __forceinline__ void wait()
+    {
+#if __CUDA_ARCH__ >= 800
+        unsigned done;
+        do
+            asm volatile("{\n\t.reg .pred p;\n\t"
+#if __CUDA_ARCH__ >= 900
+                         "mbarrier.try_wait.parity.shared.b64 p, [%1], %2;\n\t"
+#else
+                         "mbarrier.test_wait.parity.shared.b64 p, [%1], %2;\n\t"
+#endif
+                         "selp.u32 %0, 1, 0, p;\n\t}"
+                         : "=r"(done)
+                         : "r"(address), "r"(phase)
+                         : "memory");
+        while (!done);
+        phase ^= 1;
+#else
+        __syncthreads();
+#endif
+    }
+};
+
+/* ---------------------------------------------------------------------------
+ * The tile
+ * ------------------------------------------------------------------------- */
+
+struct tile_points {
+    int a0, b0; /* of the first point; the other is 4 further along b. Beyond the grid's end points are formed, not stored. */
+    int slice;
+    point3 p, middle;
+
+    __device__ __forceinline__ point3 position(const das_cuda_tile &q, double a, double b) const
+    {
+        const das_cuda_params &c = q.common;
+        const double *step_a = c.steps[q.axis_a], *step_b = c.steps[q.axis_b], *step_c = c.steps[q.axis_c];
+        point3 r;
+        r.x = (c.origin[0] + a * step_a[0] + b * step_b[0] + slice * step_c[0]) * c.samples_per_m;
+        r.y = (c.origin[1] + a * step_a[1] + b * step_b[1] + slice * step_c[1]) * c.samples_per_m;
+        r.z = (c.origin[2] + a * step_a[2] + b * step_b[2] + slice * step_c[2]) * c.samples_per_m;
+        return r;
+    }
+
+    __device__ __forceinline__ void begin(const das_cuda_tile &q)
+    {
+        const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+        const int order = q.first_tile + blockIdx.x, tile = q.reversed ? q.tiles_a * q.tiles_b - 1 - order : order;
+        const int tile_a = q.slow_a ? tile / q.tiles_b : tile % q.tiles_a;
+        const int tile_b = q.slow_a ? tile % q.tiles_b : tile / q.tiles_a;
+        slice = q.first_slice + blockIdx.y;
+        a0 = tile_a * DAS_CUDA_TILE + (lane & 7) + 8 * (warp & 3);
+        b0 = tile_b * DAS_CUDA_TILE + (lane >> 3) + 8 * (warp >> 2);
+        middle = position(q, tile_a * DAS_CUDA_TILE + 0.5 * (DAS_CUDA_TILE - 1), tile_b * DAS_CUDA_TILE + 0.5 * (DAS_CUDA_TILE - 1));
+        p = position(q, a0, b0);
+    }
+
+    /* From a place x to point i. */
+    __device__ __forceinline__ point3 offset(const das_cuda_tile &q, int i, double x, double y, double z) const
+    {
+        point3 d = {p.x - x, p.y - y, p.z - z};
+        if (i == 1) {
+            d.x += q.second[0];
+            d.y += q.second[1];
+            d.z += q.second[2];
+        }
+        return d;
+    }
+
+    __device__ __forceinline__ void store(const das_cuda_tile &q, const float2 *sum) const
+    {
+        const das_cuda_params &c = q.common;
+        const int most_a = (int)c.counts[q.axis_a] - 1, most_b = (int)c.counts[q.axis_b] - 1;
+#pragma unroll
+        for (int i = 0; i < POINTS; i++) {
+            const int b = b0 + 4 * i;
+            if (a0 > most_a || b > most_b)
+                continue;
+            const long long out = c.image_first + c.image_first_frame * c.image_strides[0] + a0 * c.image_strides[5 - q.axis_a] +
+                                  b * c.image_strides[5 - q.axis_b] + slice * c.image_strides[5 - q.axis_c];
+            das_float::store(c, out, sum[i].x, sum[i].y);
+        }
+    }
+};
+
+/* Delay of a transmit in samples, less its constant, at d from its point. */
+__device__ static __forceinline__ double transmit_delay(const das_cuda_transmit &t, const point3 &d)
 {
-    typedef layout<KIND, IQ> L;
+    if (t.wave == DAS_WAVE_POINT)
+        return root(square_distance(d.x, d.y, d.z));
+    if (t.wave == DAS_WAVE_PLANE)
+        return __fma_rn(d.x, t.direction[0], __fma_rn(d.y, t.direction[1], d.z * t.direction[2]));
+    return 0.0;
+}
+
+__device__ static double transmit_delay_middle(const das_cuda_transmit &t, const point3 &middle)
+{
+    const point3 d = {middle.x - t.scaled[0], middle.y - t.scaled[1], middle.z - t.scaled[2]};
+    return transmit_delay(t, d);
+}
+
+/* A position rounded to a multiple of 4. */
+__device__ static int reference_of(double s)
+{
+    return 4 * (int)rint(fmin(fmax(s * 0.25, -1e8), 1e8));
+}
+
+/* Whether some point of the tile may lie in the element's aperture. */
+__device__ static bool tile_meets_aperture(const das_cuda_tile &q, const das_cuda_element &e, const point3 &middle)
+{
+    const double dx = middle.x - e.scaled[0], dy = middle.y - e.scaled[1], dz = middle.z - e.scaled[2];
+    const double h = dx * e.normal[0] + dy * e.normal[1] + dz * e.normal[2];
+    const double l = sqrt(fmax(dx * dx + dy * dy + dz * dz - h * h, 0.0)), reach = q.radius + 0.01;
+    return h + reach > 0.0 && l - reach <= (h + reach) * q.common.inverse_2f;
+}
+
+/* Writes the numbers 0 .. count - 1 that satisfy take(), with the bits that it adds, in order. By one warp. */
+template <typename Take> __device__ static __forceinline__ int make_list(unsigned short *list, int count, Take take)
+{
+    const int lane = threadIdx.x & 31;
+    int taken_count = 0;
+    for (int first = 0; first < count; first += 32) {
+        int entry = -1;
+        if (first + lane < count)
+            entry = take(first + lane);
+        const unsigned taken = __ballot_sync(~0u, entry >= 0);
+        if (entry >= 0)
+            list[taken_count + __popc(taken & ((1u << lane) - 1))] = (unsigned short)entry;
+        taken_count += __popc(taken);
+    }
+    return taken_count;
+}
+
+const int FULL = 0x8000; /* in a list: all rows, all within the record */
+
+/* Aperture weight of an element for a point: distances along and across its normal, squared distance. */
+__device__ static __forceinline__ float aperture_weight(const das_cuda_params &c, double h, double square)
+{
+    const double l2 = __fma_rn(-h, h, square), half = h * c.inverse_2f, limit = half + 1e-3;
+    if (!(h > 1e-3) || l2 > limit * limit)
+        return 0.0f;
+    if (c.window == DAS_KERNEL_WINDOW_RECT)
+        return 1.0f;
+    return window_weight(c, fminf(sqrtf(fmaxf((float)l2, 0.0f)) / (float)half, 1.0f));
+}
+
+__device__ static __forceinline__ double along_normal(const das_cuda_tile &q, const das_cuda_element &e, double dx, double dy, double dz)
+{
+    return q.z_normals ? dz : __fma_rn(dx, e.normal[0], __fma_rn(dy, e.normal[1], dz * e.normal[2]));
+}
+
+/* Real data. Rows are transmits, and elements are taken one after the other. */
+template <int KIND> __device__ static __forceinline__ void tile_real(const das_cuda_tile &q, char *shared)
+{
+    typedef layout<KIND, false> L;
+    const int GROUPS = L::ROWS / L::GROUP;
     const das_cuda_params &c = q.common;
     const int tid = threadIdx.x, lane = tid & 31, warp = tid >> 5;
-    const int receives = (int)c.receive_count;
-    const int transmits = q.end_row_transmit - q.first_row_transmit;
+    const int receives = (int)c.receive_count, transmits = q.end_row_transmit - q.first_row_transmit;
 
-    /* Shared memory: two stages, references of transmits (whole blocks of ROWS) and elements, elements to visit. */
-    int *reference_t = (int *)(shared + 2 * L::BYTES);
-    int *reference_r = reference_t + (transmits + L::ROWS - 1) / L::ROWS * L::ROWS;
-    unsigned short *visit = (unsigned short *)(reference_r + ((receives + 3) & ~3));
+    /* Shared memory: the stages; what is copied for the next; of each element position and constant less reference; references of elements and
+     * transmits; elements of the aperture; those that a block of transmits visits. */
+    char *raw = shared + L::STAGES * L::BYTES;
+    double2 *table = (double2 *)(raw + (KIND == 0 ? 0 : 16 * L::STRIPS * strip<KIND, false>::RAW));
+    int *reference_r = (int *)(table + 2 * receives), *reference_t = reference_r + ((receives + 3) & ~3);
+    unsigned short *aperture = (unsigned short *)(reference_t + (transmits + L::ROWS - 1) / L::ROWS * L::ROWS);
+    unsigned short *visit = aperture + ((receives + 3) & ~3);
     __shared__ int visit_count;
-    __shared__ int group_least[L::ROWS / L::GROUP], group_most[L::ROWS / L::GROUP];
+    __shared__ unsigned long long barrier_place;
+    /* Ranges of an element's reference for which a group of rows meets the record, and lies within it. */
+    __shared__ int4 group_range[GROUPS];
 
-    /* The tile and this thread's points. */
-    const int tile = q.first_tile + blockIdx.x;
-    const int tile_a = q.slow_a ? tile / q.tiles_b : tile % q.tiles_a;
-    const int tile_b = q.slow_a ? tile % q.tiles_b : tile / q.tiles_a;
-    const int slice = q.first_slice + blockIdx.y;
-    const double scale = c.samples_per_m;
-    const double *step_a = c.steps[q.axis_a], *step_b = c.steps[q.axis_b], *step_c = c.steps[q.axis_c];
-    auto position = [&](double a, double b) {
-        point3 p;
-        p.x = (c.origin[0] + a * step_a[0] + b * step_b[0] + slice * step_c[0]) * scale;
-        p.y = (c.origin[1] + a * step_a[1] + b * step_b[1] + slice * step_c[1]) * scale;
-        p.z = (c.origin[2] + a * step_a[2] + b * step_b[2] + slice * step_c[2]) * scale;
-        return p;
-    };
-    const int a0 = tile_a * DAS_CUDA_TILE + (lane & 7) + 8 * (warp & 3);
-    const int b0 = tile_b * DAS_CUDA_TILE + (lane >> 3) + 4 * (warp >> 2);
-    const int most_a = (int)c.counts[q.axis_a] - 1, most_b = (int)c.counts[q.axis_b] - 1;
-    point3 p[POINTS];
-#pragma unroll
-    for (int i = 0; i < POINTS; i++)
-        p[i] = position(min(a0, most_a), min(b0 + 16 * i, most_b));
-
+    tile_points points;
+    points.begin(q);
+    split_barrier barrier;
+    barrier.begin(&barrier_place);
     const das_cuda_transmit *transmit = (const das_cuda_transmit *)c.transmit;
     const das_cuda_element *element = (const das_cuda_element *)c.element;
-
-    /* References: positions of the tile's middle, rounded to a multiple of 4. */
-    const point3 middle = position(tile_a * DAS_CUDA_TILE + 0.5 * (DAS_CUDA_TILE - 1), tile_b * DAS_CUDA_TILE + 0.5 * (DAS_CUDA_TILE - 1));
     for (int i = tid; i < (transmits + L::ROWS - 1) / L::ROWS * L::ROWS; i += THREADS) {
         const das_cuda_transmit &t = transmit[q.first_row_transmit + min(i, transmits - 1)];
-        const double dx = middle.x - t.point[0] * scale, dy = middle.y - t.point[1] * scale, dz = middle.z - t.point[2] * scale;
-        double s = 0.0;
-        if (t.wave == DAS_WAVE_POINT)
-            s = sqrt(dx * dx + dy * dy + dz * dz);
-        else if (t.wave == DAS_WAVE_PLANE)
-            s = dx * t.direction[0] + dy * t.direction[1] + dz * t.direction[2];
-        s = fmin(fmax((s + t.constant) * 0.25, -1e8), 1e8);
-        reference_t[i] = 4 * (int)rint(s);
+        reference_t[i] = reference_of(transmit_delay_middle(t, points.middle) + t.constant);
     }
     for (int i = tid; i < receives; i += THREADS) {
         const das_cuda_element &e = element[i];
-        const double dx = middle.x - e.position[0] * scale, dy = middle.y - e.position[1] * scale;
-        const double dz = middle.z - e.position[2] * scale;
-        const double s = fmin(fmax((sqrt(dx * dx + dy * dy + dz * dz) + e.constant) * 0.25, -1e8), 1e8);
-        reference_r[i] = 4 * (int)rint(s);
+        const double s = root(square_distance(points.middle.x - e.scaled[0], points.middle.y - e.scaled[1], points.middle.z - e.scaled[2]));
+        const int reference = reference_of(s + e.constant);
+        reference_r[i] = reference;
+        table[2 * i] = make_double2(e.scaled[0], e.scaled[1]);
+        table[2 * i + 1] = make_double2(e.scaled[2], e.constant - reference);
     }
-    /* Elements whose aperture some point of the tile may lie in, in order. */
-    if (warp == 0) {
-        int count = 0;
-        for (int k0 = 0; k0 < receives; k0 += 32) {
-            const int k = k0 + lane;
-            bool take = k < receives;
-            if (take && c.aperture) {
-                const das_cuda_element &e = element[k];
-                const double dx = middle.x - e.position[0] * scale, dy = middle.y - e.position[1] * scale;
-                const double dz = middle.z - e.position[2] * scale;
-                const double h = dx * e.normal[0] + dy * e.normal[1] + dz * e.normal[2];
-                const double l = sqrt(fmax(dx * dx + dy * dy + dz * dz - h * h, 0.0));
-                const double reach = q.radius + 0.01;
-                take = h + reach > 0.0 && l - reach <= (h + reach) * c.inverse_2f;
-            }
-            const unsigned taken = __ballot_sync(~0u, take);
-            if (take)
-                visit[count + __popc(taken & ((1u << lane) - 1))] = (unsigned short)k;
-            count += __popc(taken);
-        }
-        if (lane == 0)
-            visit_count = count;
-    }
-    __syncthreads();
+    int aperture_count = receives;
+    if (warp == 0)
+        aperture_count = make_list(aperture, receives, [&](int k) {
+            return c.aperture && !tile_meets_aperture(q, element[k], points.middle) ? -1 : k;
+        });
 
-    const unsigned stage_base = (unsigned)__cvta_generic_to_shared(shared);
+    const unsigned stage_base = (unsigned)__cvta_generic_to_shared(shared), raw_base = (unsigned)__cvta_generic_to_shared(raw);
     const int last = (int)q.sample_count - 1;
-    float2 sum[POINTS];
+    float2 sum[POINTS], total[POINTS];
 #pragma unroll
     for (int i = 0; i < POINTS; i++)
-        sum[i] = make_float2(0.0f, 0.0f);
+        sum[i] = total[i] = make_float2(0.0f, 0.0f);
 
     for (int n0 = 0; n0 < transmits; n0 += L::ROWS) {
         const int *reference = reference_t + n0;
         const int first_n = q.first_row_transmit + n0;
         const int rows = min(L::ROWS, transmits - n0);
-        __syncthreads(); /* the last block's stages and groups have been read */
-        if (tid < L::ROWS / L::GROUP) {
-            int least = 1 << 30, most = -(1 << 30);
-            for (int i = tid * L::GROUP; i < min((tid + 1) * L::GROUP, rows); i++) {
-                least = min(least, reference[i]);
-                most = max(most, reference[i]);
+        __syncthreads(); /* references are written; the last block's stages have been read */
+        if (warp == 0) {
+            if (lane < GROUPS) {
+                int least = 1 << 30, most = -(1 << 30);
+                for (int i = lane * L::GROUP; i < min((lane + 1) * L::GROUP, rows); i++) {
+                    least = min(least, reference[i] - q.half_window);
+                    most = max(most, reference[i] + q.half_window);
+                }
+                group_range[lane] = least > most ? make_int4(1, 0, 1, 0) : make_int4(-most, last - least, -least, last - 1 - most);
             }
-            group_least[tid] = least;
-            group_most[tid] = most;
+            __syncwarp();
+            const int count = make_list(visit, aperture_count, [&](int at) {
+                const int k = aperture[at], r = reference_r[k];
+                bool any = false, all = true;
+                for (int g = 0; g < GROUPS; g++) {
+                    const int4 range = group_range[g];
+                    const bool below = q.folded && k < first_n + g * L::GROUP; /* the diagonal: nothing there */
+                    any = any || (!below && r >= range.x && r <= range.y);
+                    all = all && !below && r >= (KIND == 0 ? range.x : range.z) && r <= (KIND == 0 ? range.y : range.w);
+                }
+                return any ? k | (all ? FULL : 0) : -1;
+            });
+            if (lane == 0)
+                visit_count = count;
         }
 
-        /* Delays of the points from these transmits, relative to the references; their phases. */
+        /* Delays of the points from these transmits, relative to the references. */
         float delay[POINTS][L::ROWS];
-        float2 phase[POINTS][IQ ? L::ROWS : 1];
 #pragma unroll
         for (int j = 0; j < L::ROWS; j++) {
             const das_cuda_transmit &t = transmit[first_n + min(j, rows - 1)];
-            const double x = t.point[0] * scale, y = t.point[1] * scale, z = t.point[2] * scale;
             const double shift = t.constant - reference[j];
 #pragma unroll
-            for (int i = 0; i < POINTS; i++) {
-                const double dx = p[i].x - x, dy = p[i].y - y, dz = p[i].z - z;
-                double s = 0.0;
-                if (t.wave == DAS_WAVE_POINT)
-                    s = root(square_distance(dx, dy, dz));
-                else if (t.wave == DAS_WAVE_PLANE)
-                    s = __fma_rn(dx, t.direction[0], __fma_rn(dy, t.direction[1], dz * t.direction[2]));
-                delay[i][j] = (float)(s + shift);
-                if (IQ)
-                    phase[i][IQ ? j : 0] = c.rotate ? turn_by(__fma_rn(s + t.constant, c.turns_per_sample, t.phase)) : make_float2(1.0f, 0.0f);
-            }
+            for (int i = 0; i < POINTS; i++)
+                delay[i][j] = (float)(transmit_delay(t, points.offset(q, i, t.scaled[0], t.scaled[1], t.scaled[2])) + shift);
         }
+        strip<KIND, false> next;
+        next.begin(q, rows, reference, [&](int j) { return (unsigned)(packed_row(q, first_n + j, 0) * q.stride); });
+        __syncthreads();
 
-        /* A folded matrix has nothing below its diagonal. */
         const int visits = visit_count;
-        int at = q.folded ? first_n & -DAS_CUDA_TILE_GROUP : 0;
-        strip<KIND, IQ> next;
-        if (at < visits) {
-            const int k = visit[at];
-            fetch<KIND, IQ>(q, reference, first_n, k, reference_r[k], next);
-            stage<KIND, IQ>(q, shared + (at & 1) * L::BYTES, next);
+        auto fetch = [&](int at) {
+            const int k = visit[at] & ~FULL;
+            next.fetch(q, stage_base + at % L::STAGES * L::BYTES, raw_base, k * q.stride, reference_r[k]);
+        };
+        if (visits > 0) {
+            fetch(0);
+            copies_done();
+            __syncwarp();
+            if (KIND > 0)
+                next.stage(q, shared, raw);
         }
         __syncthreads();
-        for (; at < visits; at++) {
-            const int k = visit[at], reference_k = reference_r[k];
-            if (at + 1 < visits) {
-                const int k1 = visit[at + 1];
-                fetch<KIND, IQ>(q, reference, first_n, k1, reference_r[k1], next);
+        if (visits > 1)
+            fetch(1);
+        for (int at = 0; at < visits; at++) {
+            const int entry = visit[at], k = entry & ~FULL;
+            copies_done();
+            if (KIND > 0 && at + 1 < visits) {
+                __syncwarp();
+                next.stage(q, shared + (at + 1) % L::STAGES * L::BYTES, raw);
             }
+            barrier.arrive();
+            if (at + 2 < visits)
+                fetch(at + 2);
 
-            /* This element's delays, weights and phases. */
-            const das_cuda_element &e = element[k];
-            const double ex = e.position[0] * scale, ey = e.position[1] * scale, ez = e.position[2] * scale;
-            const double shift = e.constant - reference_k;
-            float receive[POINTS], weight[POINTS];
-            float2 turn[POINTS];
-            bool any = false;
+            const double2 exy = table[2 * k], ezs = table[2 * k + 1];
+            float receive[POINTS], weight[POINTS], part[POINTS];
+            bool any = true;
 #pragma unroll
             for (int i = 0; i < POINTS; i++) {
-                const double dx = p[i].x - ex, dy = p[i].y - ey, dz = p[i].z - ez;
-                const double square = square_distance(dx, dy, dz);
-                const double s = root(square);
-                receive[i] = (float)(s + shift);
-                weight[i] = 1.0f;
-                if (c.aperture) {
-                    const double h = __fma_rn(dx, e.normal[0], __fma_rn(dy, e.normal[1], dz * e.normal[2]));
-                    const double l2 = __fma_rn(-h, h, square);
-                    const double half = h * c.inverse_2f, limit = half + 1e-3;
-                    if (!(h > 1e-3) || l2 > limit * limit) {
-                        weight[i] = 0.0f;
-                    } else if (c.window != DAS_KERNEL_WINDOW_RECT) {
-                        const float at_q = fminf(sqrtf(fmaxf((float)l2, 0.0f)) / (float)half, 1.0f);
-                        weight[i] = window_weight(c, at_q);
-                    }
-                }
-                any = any || weight[i] != 0.0f;
-                if (IQ) {
-                    turn[i] = c.rotate ? turn_by((s + e.constant) * c.turns_per_sample) : make_float2(1.0f, 0.0f);
-                    turn[i].x *= weight[i];
-                    turn[i].y *= weight[i];
-                }
+                const point3 d = points.offset(q, i, exy.x, exy.y, ezs.x);
+                const double square = square_distance(d.x, d.y, d.z);
+                receive[i] = (float)(root(square) + ezs.y);
+                part[i] = 0.0f;
+                if (c.aperture)
+                    weight[i] = aperture_weight(c, along_normal(q, element[k], d.x, d.y, d.z), square);
             }
+            if (c.aperture)
+                any = __any_sync(~0u, weight[0] != 0.0f || weight[1] != 0.0f);
 
-            float2 part[POINTS];
+            /* Address of the entry of position 0 in row 0, less that of the magic number's bits. */
+            const unsigned origin = stage_base + at % L::STAGES * L::BYTES + ((q.half_window - q.magic) << L::SHIFT);
+            if (any && (entry & FULL)) {
 #pragma unroll
-            for (int i = 0; i < POINTS; i++)
-                part[i] = make_float2(0.0f, 0.0f);
-            /* Address of the entry of position 0 in row 0, less that of MAGIC's bits. */
-            unsigned origin = stage_base + (at & 1) * L::BYTES + ((unsigned)q.half_window << L::SHIFT) - (0x4B400000u << L::SHIFT);
-            asm volatile("" : "+r"(origin)); /* one register, lest its terms be added to each index again */
-            if (__any_sync(~0u, any)) {
+                for (int j = 0; j < L::ROWS; j++)
 #pragma unroll
-                for (int g = 0; g < L::ROWS / L::GROUP; g++) {
-                    const int least = group_least[g] + reference_k - q.half_window;
-                    const int most = group_most[g] + reference_k + q.half_window;
-                    if (most < 0 || least > last || (q.folded && k < first_n + g * L::GROUP))
+                    for (int i = 0; i < POINTS; i++)
+                        part[i] += sample_at<KIND, false>(delay[i][j] + receive[i], origin + j * (WINDOW << L::SHIFT)).x;
+            } else if (any) {
+                const int reference_k = reference_r[k];
+#pragma unroll
+                for (int g = 0; g < GROUPS; g++) {
+                    const int4 range = group_range[g];
+                    if (reference_k < range.x || reference_k > range.y || (q.folded && k < first_n + g * L::GROUP))
                         continue;
-                    if (KIND == 0 || (least >= 0 && most < last)) {
 #pragma unroll
-                        for (int j = g * L::GROUP; j < (g + 1) * L::GROUP; j++)
+                    for (int j = g * L::GROUP; j < (g + 1) * L::GROUP; j++) {
+                        const float first = -(float)(reference[j] + reference_k), end = first + (float)last;
 #pragma unroll
-                            for (int i = 0; i < POINTS; i++) {
-                                const float2 v = sample_at<KIND, IQ>(delay[i][j] + receive[i], origin + j * (WINDOW << L::SHIFT));
-                                if (IQ) {
-                                    const float2 w = phase[i][IQ ? j : 0];
-                                    part[i].x = __fmaf_rn(v.x, w.x, __fmaf_rn(-v.y, w.y, part[i].x));
-                                    part[i].y = __fmaf_rn(v.x, w.y, __fmaf_rn(v.y, w.x, part[i].y));
-                                } else {
-                                    part[i].x += v.x;
-                                }
-                            }
-                    } else {
-                        /* The windows reach over an end of the record: 1e-3 outside counts as the edge, more as nothing. */
-#pragma unroll
-                        for (int j = g * L::GROUP; j < (g + 1) * L::GROUP; j++) {
-                            const float first = -(float)(reference[j] + reference_k), end = first + (float)last;
-#pragma unroll
-                            for (int i = 0; i < POINTS; i++) {
-                                const float t = delay[i][j] + receive[i];
-                                const bool inside = t >= first - 1e-3f && t <= end + 1e-3f;
-                                const float2 v = sample_at<KIND, IQ>(inside ? fminf(fmaxf(t, first), end) : t, origin + j * (WINDOW << L::SHIFT));
-                                if (inside && IQ) {
-                                    const float2 w = phase[i][IQ ? j : 0];
-                                    part[i].x = __fmaf_rn(v.x, w.x, __fmaf_rn(-v.y, w.y, part[i].x));
-                                    part[i].y = __fmaf_rn(v.x, w.y, __fmaf_rn(v.y, w.x, part[i].y));
-                                } else if (inside) {
-                                    part[i].x += v.x;
-                                }
-                            }
+                        for (int i = 0; i < POINTS; i++) {
+                            /* 1e-3 outside the record counts as its edge, more as nothing. Around nearest's are zeros. */
+                            const float t = delay[i][j] + receive[i];
+                            const bool inside = KIND == 0 || (t >= first - 1e-3f && t <= end + 1e-3f);
+                            const float v = sample_at<KIND, false>(KIND != 0 && inside ? fminf(fmaxf(t, first), end) : t,
+                                                                   origin + j * (WINDOW << L::SHIFT)).x;
+                            if (inside)
+                                part[i] += v;
                         }
                     }
                 }
             }
 #pragma unroll
-            for (int i = 0; i < POINTS; i++)
-                if (weight[i] != 0.0f) {
-                    if (IQ) {
-                        sum[i].x += part[i].x * turn[i].x - part[i].y * turn[i].y;
-                        sum[i].y += part[i].x * turn[i].y + part[i].y * turn[i].x;
-                    } else {
-                        sum[i].x = __fmaf_rn(weight[i], part[i].x, sum[i].x);
-                    }
+            for (int i = 0; i < POINTS; i++) {
+                if (!c.aperture)
+                    sum[i].x += part[i];
+                else if (weight[i] != 0.0f)
+                    sum[i].x = __fmaf_rn(weight[i], part[i], sum[i].x);
+            }
+            barrier.wait();
+            if ((at & 63) == 63 || at + 1 == visits)
+#pragma unroll
+                for (int i = 0; i < POINTS; i++) { /* rounding grows with the length of a sum */
+                    total[i].x += sum[i].x;
+                    total[i].y += sum[i].y;
+                    sum[i] = make_float2(0.0f, 0.0f);
                 }
-            if (at + 1 < visits)
-                stage<KIND, IQ>(q, shared + ((at + 1) & 1) * L::BYTES, next);
-            __syncthreads();
         }
     }
+    points.store(q, total);
+}
 
-#pragma unroll
-    for (int i = 0; i < POINTS; i++) {
-        const int a = a0, b = b0 + 16 * i;
-        if (a > most_a || b > most_b)
-            continue;
-        const long long out = c.image_first + c.image_first_frame * c.image_strides[0] + a * c.image_strides[5 - q.axis_a] +
-                              b * c.image_strides[5 - q.axis_b] + slice * c.image_strides[5 - q.axis_c];
-        das_float::store(c, out, sum[i].x, sum[i].y);
+/* exp(j 2 pi turns) for turns up to some tens. */
+__device__ static __forceinline__ float2 turn_by(float turns)
+{
+    const float t = (turns - ((turns + DAS_CUDA_MAGIC) - DAS_CUDA_MAGIC)) * 6.28318530717958647692f;
+    float2 r;
+    asm("cos.approx.ftz.f32 %0, %1;" : "=f"(r.x) : "f"(t));
+    asm("sin.approx.ftz.f32 %0, %1;" : "=f"(r.y) : "f"(t));
+    return r;
+}
+
+/* a + v w */
+__device__ static __forceinline__ float2 add_product(float2 a, float2 v, float2 w)
+{
+    a.x = __fmaf_rn(v.x, w.x, __fmaf_rn(-v.y, w.y, a.x));
+    a.y = __fmaf_rn(v.x, w.y, __fmaf_rn(v.y, w.x, a.y));
+    return a;
+}
+
+/* Complex data. Rows are elements, whose phases and weights stay in registers, and transmits are taken one after the
+ * other: a plane wave's delay takes three multiplications. */
+template <int KIND> __device__ static __forceinline__ void tile_iq(const das_cuda_tile &q, char *shared)
+{
+    typedef layout<KIND, true> L;
+    const das_cuda_params &c = q.common;
+    const int tid = threadIdx.x, lane = tid & 31, warp = tid >> 5;
+    const int receives = (int)c.receive_count, transmits = q.end_row_transmit - q.first_row_transmit;
+
+    /* Shared memory: the stages; what is copied for the next; of each transmit direction (or point) and constant less reference, turns at the
+     * reference, wave; references of transmits; of the elements of a block; elements of the aperture; transmits that a
+     * block of elements visits. */
+    char *raw = shared + L::STAGES * L::BYTES;
+    double2 *table = (double2 *)(raw + (KIND == 0 ? 0 : 16 * L::STRIPS * strip<KIND, true>::RAW));
+    float2 *turns_t = (float2 *)(table + 2 * transmits);
+    int *reference_t = (int *)(turns_t + ((transmits + 1) & ~1));
+    unsigned short *aperture = (unsigned short *)(reference_t + ((transmits + 3) & ~3));
+    unsigned short *visit = aperture + ((receives + 3) & ~3);
+    __shared__ int visit_count, aperture_count, block_reference[L::ROWS];
+    __shared__ unsigned long long barrier_place;
+
+    tile_points points;
+    points.begin(q);
+    split_barrier barrier;
+    barrier.begin(&barrier_place);
+    const das_cuda_transmit *transmit = (const das_cuda_transmit *)c.transmit;
+    const das_cuda_element *element = (const das_cuda_element *)c.element;
+    for (int i = tid; i < transmits; i += THREADS) {
+        const das_cuda_transmit &t = transmit[q.first_row_transmit + i];
+        const int reference = reference_of(transmit_delay_middle(t, points.middle) + t.constant);
+        const double turns = __fma_rn(reference, c.turns_per_sample, t.phase);
+        const bool plane = t.wave == DAS_WAVE_PLANE;
+        const double origin = t.scaled[0] * t.direction[0] + t.scaled[1] * t.direction[1] + t.scaled[2] * t.direction[2];
+        const double *v = plane ? t.direction : t.scaled;
+        table[2 * i] = make_double2(v[0], v[1]);
+        table[2 * i + 1] = make_double2(v[2], t.constant - reference - (plane ? origin : 0.0));
+        turns_t[i] = make_float2((float)(turns - rint(turns)), __int_as_float(t.wave));
+        reference_t[i] = reference;
     }
+    if (warp == 0) {
+        const int count = make_list(aperture, receives, [&](int k) {
+            return c.aperture && !tile_meets_aperture(q, element[k], points.middle) ? -1 : k;
+        });
+        if (lane == 0)
+            aperture_count = count;
+    }
+    const unsigned stage_base = (unsigned)__cvta_generic_to_shared(shared), raw_base = (unsigned)__cvta_generic_to_shared(raw);
+    const int last = (int)q.sample_count - 1;
+    const float turns_per_sample = (float)c.turns_per_sample;
+    float2 sum[POINTS], total[POINTS];
+#pragma unroll
+    for (int i = 0; i < POINTS; i++)
+        sum[i] = total[i] = make_float2(0.0f, 0.0f);
+    __syncthreads();
+
+    const int elements = aperture_count;
+    for (int k0 = 0; k0 < elements; k0 += L::ROWS) {
+        const int rows = min(L::ROWS, elements - k0);
+        /* Delays, phases and weights of the points from these elements; which of them count. */
+        float delay[POINTS][L::ROWS];
+        float2 turn[POINTS][L::ROWS];
+        unsigned inside[POINTS];
+        int least = 1 << 30, most = -(1 << 30);
+#pragma unroll
+        for (int i = 0; i < POINTS; i++)
+            inside[i] = 0;
+#pragma unroll
+        for (int j = 0; j < L::ROWS; j++) {
+            const das_cuda_element &e = element[aperture[k0 + min(j, rows - 1)]];
+            const double s = root(square_distance(points.middle.x - e.scaled[0], points.middle.y - e.scaled[1], points.middle.z - e.scaled[2]));
+            const int reference = reference_of(s + e.constant);
+            const double shift = e.constant - reference, turns = reference * c.turns_per_sample;
+            const float turns0 = (float)(turns - rint(turns));
+            least = min(least, reference - q.half_window);
+            most = max(most, reference + q.half_window);
+            if (tid == j)
+                block_reference[j] = reference;
+#pragma unroll
+            for (int i = 0; i < POINTS; i++) {
+                const point3 d = points.offset(q, i, e.scaled[0], e.scaled[1], e.scaled[2]);
+                const double square = square_distance(d.x, d.y, d.z);
+                float weight = j < rows ? 1.0f : 0.0f;
+                if (c.aperture && j < rows)
+                    weight = aperture_weight(c, along_normal(q, e, d.x, d.y, d.z), square);
+                inside[i] |= weight != 0.0f ? 1u << j : 0u;
+                delay[i][j] = (float)(root(square) + shift);
+                turn[i][j] = c.rotate ? turn_by(__fmaf_rn(delay[i][j], turns_per_sample, turns0)) : make_float2(1.0f, 0.0f);
+                turn[i][j].x *= weight;
+                turn[i][j].y *= weight;
+            }
+        }
+        unsigned any_row = 0; /* rows that count for some point of the warp */
+#pragma unroll
+        for (int j = 0; j < L::ROWS; j++)
+            any_row |= __any_sync(~0u, ((inside[0] | inside[1]) >> j) & 1) ? 1u << j : 0u;
+        const unsigned every = (1u << L::ROWS) - 1;
+        const bool all_rows = __all_sync(~0u, (inside[0] & inside[1]) == every);
+
+        if (warp == 0) {
+            const int most_k = aperture[k0 + rows - 1];
+            const int count = make_list(visit, transmits, [&](int i) {
+                const int r = reference_t[i];
+                if ((q.folded && q.first_row_transmit + i > most_k) || most + r < 0 || least + r > last)
+                    return -1;
+                return i | (KIND == 0 || (least + r >= 0 && most + r < last) ? FULL : 0);
+            });
+            if (lane == 0)
+                visit_count = count;
+        }
+        __syncthreads(); /* block_reference and the list are written; the last block's stages have been read */
+        strip<KIND, true> next;
+        next.begin(q, rows, block_reference, [&](int j) { return (unsigned)(aperture[k0 + j] * q.stride); });
+        const int visits = visit_count;
+        auto fetch = [&](int at) {
+            const int i = visit[at] & ~FULL;
+            next.fetch(q, stage_base + at % L::STAGES * L::BYTES, raw_base, packed_row(q, q.first_row_transmit + i, 0) * q.stride,
+                       reference_t[i]);
+        };
+        if (visits > 0) {
+            fetch(0);
+            copies_done();
+            __syncwarp();
+            if (KIND > 0)
+                next.stage(q, shared, raw);
+        }
+        __syncthreads();
+        if (visits > 1)
+            fetch(1);
+        for (int at = 0; at < visits; at++) {
+            const int entry = visit[at], n = entry & ~FULL;
+            copies_done();
+            if (KIND > 0 && at + 1 < visits) {
+                __syncwarp();
+                next.stage(q, shared + (at + 1) % L::STAGES * L::BYTES, raw);
+            }
+            barrier.arrive();
+            if (at + 2 < visits)
+                fetch(at + 2);
+            if (any_row) {
+                const double2 xy = table[2 * n], zs = table[2 * n + 1];
+                const float2 turns = turns_t[n];
+                const int wave = __float_as_int(turns.y);
+                float transmit[POINTS];
+                float2 part[POINTS];
+#pragma unroll
+                for (int i = 0; i < POINTS; i++) {
+                    double s = zs.y;
+                    if (wave == DAS_WAVE_PLANE) {
+                        const point3 d = points.offset(q, i, 0.0, 0.0, 0.0);
+                        s = __fma_rn(d.x, xy.x, __fma_rn(d.y, xy.y, __fma_rn(d.z, zs.x, s)));
+                    } else if (wave == DAS_WAVE_POINT) {
+                        const point3 d = points.offset(q, i, xy.x, xy.y, zs.x);
+                        s += root(square_distance(d.x, d.y, d.z));
+                    }
+                    transmit[i] = (float)s;
+                    part[i] = make_float2(0.0f, 0.0f);
+                }
+                const unsigned origin = stage_base + at % L::STAGES * L::BYTES + ((q.half_window - q.magic) << L::SHIFT);
+                if ((entry & FULL) && all_rows) {
+#pragma unroll
+                    for (int j = 0; j < L::ROWS; j++)
+#pragma unroll
+                        for (int i = 0; i < POINTS; i++)
+                            part[i] = add_product(part[i], sample_at<KIND, true>(delay[i][j] + transmit[i], origin + j * (WINDOW << L::SHIFT)),
+                                                  turn[i][j]);
+                } else if (entry & FULL) {
+#pragma unroll
+                    for (int j = 0; j < L::ROWS; j++)
+                        if ((any_row >> j) & 1)
+#pragma unroll
+                            for (int i = 0; i < POINTS; i++) {
+                                const float2 v = sample_at<KIND, true>(delay[i][j] + transmit[i], origin + j * (WINDOW << L::SHIFT));
+                                if ((inside[i] >> j) & 1)
+                                    part[i] = add_product(part[i], v, turn[i][j]);
+                            }
+                } else {
+                    const int reference_n = reference_t[n];
+#pragma unroll
+                    for (int j = 0; j < L::ROWS; j++) {
+                        if (!((any_row >> j) & 1))
+                            continue;
+                        const float first = -(float)(block_reference[j] + reference_n), end = first + (float)last;
+#pragma unroll
+                        for (int i = 0; i < POINTS; i++) {
+                            const float t = delay[i][j] + transmit[i];
+                            const bool counts = ((inside[i] >> j) & 1) && t >= first - 1e-3f && t <= end + 1e-3f;
+                            const float2 v = sample_at<KIND, true>(counts ? fminf(fmaxf(t, first), end) : t, origin + j * (WINDOW << L::SHIFT));
+                            if (counts)
+                                part[i] = add_product(part[i], v, turn[i][j]);
+                        }
+                    }
+                }
+#pragma unroll
+                for (int i = 0; i < POINTS; i++) {
+                    if (c.rotate) {
+                        sum[i] = add_product(sum[i], part[i], turn_by(__fmaf_rn(transmit[i], turns_per_sample, turns.x)));
+                    } else {
+                        sum[i].x += part[i].x;
+                        sum[i].y += part[i].y;
+                    }
+                }
+            }
+            barrier.wait();
+            if ((at & 63) == 63 || at + 1 == visits)
+#pragma unroll
+                for (int i = 0; i < POINTS; i++) { /* rounding grows with the length of a sum */
+                    total[i].x += sum[i].x;
+                    total[i].y += sum[i].y;
+                    sum[i] = make_float2(0.0f, 0.0f);
+                }
+        }
+        __syncthreads(); /* before block_reference and the list are written again */
+    }
+    points.store(q, total);
 }
 
 } // namespace das_tiles
