@@ -56,7 +56,7 @@ for fp64 in 0 1; do
         for folded in 0 1; do
             for threads in 256 512; do
                 check "tile of $threads, interpolation $interpolation, folded $folded" $fp64 FAST=1 INTERPOLATION=$interpolation \
-                    FOLDED=$folded WEIGHTED=$folded WINDOW_LEAD=112 TILE_THREADS=$threads TILE_ROWS=16 TILE_WINDOW=108
+                    FOLDED=$folded WEIGHTED=$folded WINDOW_LEAD=112 TILE_THREADS=$threads TILE_ROWS=16 TILE_WINDOW=108 TILE_POINTS=2 TILE_CONSTANT=$folded
             done
             for shared in 0 1; do
                 check "patch, interpolation $interpolation, folded $folded, shared $shared" $fp64 FAST=2 \

@@ -15,6 +15,7 @@ typedef struct das_opencl_device {
     cl_context context;
     bool gpu;
     bool fp64;
+    bool nvidia;
     bool profiling;
     uint64_t memory_bytes;
     uint64_t local_bytes;
@@ -157,7 +158,8 @@ typedef struct das_opencl_fast {
     int32_t rows;      /* transmits a block of the kernel */
     uint64_t packed_bytes;
     /* tiles */
-    int32_t threads, window, half_window;
+    int32_t threads, points, window, half_window;
+    bool constant; /* elements in constant memory */
     int32_t axis[3], tiles[2], slow_a;
     /* patches */
     int64_t patch[3];

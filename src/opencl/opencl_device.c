@@ -357,6 +357,20 @@ static das_status context_has_device(const das_opencl_api *cl, cl_context contex
     return found ? DAS_OK : das_fail(error, DAS_ERROR_ARGUMENT, "cl_device_id is not a device of cl_context; expected one of them");
 }
 
+/* Whether the device names an extension; its list may be long. */
+static bool has_extension(const das_opencl_api *cl, cl_device_id id, const char *name)
+{
+    size_t bytes = 0;
+    char *text;
+    bool found;
+    if (cl->GetDeviceInfo(id, CL_DEVICE_EXTENSIONS, 0, NULL, &bytes) != CL_SUCCESS)
+        return false;
+    text = calloc(1, bytes + 1);
+    found = text != NULL && cl->GetDeviceInfo(id, CL_DEVICE_EXTENSIONS, bytes, text, NULL) == CL_SUCCESS && strstr(text, name) != NULL;
+    free(text);
+    return found;
+}
+
 static void read_limits(const das_opencl_api *cl, das_opencl_device *opened)
 {
     size_t items[8] = {1};
@@ -364,6 +378,7 @@ static void read_limits(const das_opencl_api *cl, das_opencl_device *opened)
     device_value(cl, opened->id, CL_DEVICE_QUEUE_PROPERTIES, &properties, sizeof properties);
     opened->profiling = (properties & CL_QUEUE_PROFILING_ENABLE) != 0;
     opened->fp64 = has_fp64(cl, opened->id);
+    opened->nvidia = has_extension(cl, opened->id, "cl_nv_compiler_options");
     device_value(cl, opened->id, CL_DEVICE_LOCAL_MEM_SIZE, &opened->local_bytes, sizeof opened->local_bytes);
     device_value(cl, opened->id, CL_DEVICE_MAX_MEM_ALLOC_SIZE, &opened->max_buffer_bytes, sizeof opened->max_buffer_bytes);
     device_value(cl, opened->id, CL_DEVICE_MAX_COMPUTE_UNITS, &opened->units, sizeof opened->units);

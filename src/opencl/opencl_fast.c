@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TILE = 32, PATCH = 16, PATCH_LEAD = 32, PATCH_BEFORE = 7, PATCH_ROWS = 4, MOST_ELEMENTS = 4096 };
+enum { PATCH = 16, PATCH_LEAD = 32, PATCH_BEFORE = 7, PATCH_ROWS = 4, MOST_ELEMENTS = 4096 };
 
 static bool serves(const das_problem *problem)
 {
@@ -49,6 +49,11 @@ static double radius(const das_problem *problem, const int64_t points[3])
 static bool choose_tile(const das_opencl_device *device, const das_problem *problem, das_opencl_fast *fast)
 {
     const int64_t *counts = problem->grid.counts;
+    /* Threads, points a thread, transmits a block: the first that fits. Only NVIDIA's GPUs have registers for the
+     * first, which is slower there for entries of two words. */
+    static const struct {
+        int32_t threads, points, rows;
+    } shapes[] = {{256, 4, 32}, {256, 2, 16}, {256, 2, 8}};
     int64_t points[3] = {1, 1, 1};
     uint64_t entry = problem->interpolation == DAS_INTERPOLATION_NEAREST ? 4 : 8, local;
     int thin = 0;
@@ -61,35 +66,34 @@ static bool choose_tile(const das_opencl_device *device, const das_problem *prob
     fast->axis[2] = thin;
     if (counts[fast->axis[0]] < 8 || counts[fast->axis[1]] < 8)
         return false;
-    for (int k = 0; k < 2; k++) {
-        points[fast->axis[k]] = TILE;
-        if ((counts[fast->axis[k]] - 1) / TILE >= 1 << 15)
+    for (size_t shape = device->nvidia && entry == 4 ? 0 : 1;; shape++) {
+        if (shape == sizeof shapes / sizeof shapes[0])
             return false;
-        fast->tiles[k] = (int32_t)((counts[fast->axis[k]] - 1) / TILE + 1);
-    }
-    /* |s(p) - s(middle)| is at most two radii, the references are off by half a sample each; a tap more. */
-    half = 2 * radius(problem, points) + 1 + 1;
-    if (!(half <= 250))
-        return false;
-    fast->half_window = (int32_t)ceil(half);
-    fast->window = (2 * fast->half_window + 2 + 3) / 4 * 4;
-    if (device->max_group >= 512 && device->max_items >= 512) {
-        fast->threads = 512;
-        fast->rows = entry == 4 ? 32 : 16;
-    } else if (device->max_group >= 256 && device->max_items >= 256) {
-        fast->threads = 256;
-        fast->rows = 16;
-    } else {
-        return false;
-    }
-    for (;; fast->rows /= 2) {
-        if (fast->rows < fast->threads / 32)
-            return false;
+        fast->threads = shapes[shape].threads;
+        fast->points = shapes[shape].points;
+        fast->rows = shapes[shape].rows;
+        if (device->max_group < (size_t)fast->threads || device->max_items < (size_t)fast->threads)
+            continue;
+        points[fast->axis[0]] = 32;
+        points[fast->axis[1]] = fast->threads / 32 * fast->points;
+        /* |s(p) - s(middle)| is at most two radii, the references are off by half a sample each; a tap more. */
+        half = 2 * radius(problem, points) + 1 + 1;
+        if (!(half <= 250))
+            continue;
+        fast->half_window = (int32_t)ceil(half);
+        fast->window = (2 * fast->half_window + 2 + 3) / 4 * 4;
         local = 2 * (uint64_t)fast->rows * (uint64_t)fast->window * entry + 4 * (uint64_t)fast->rows +
                 4 * (uint64_t)problem->receive_count + 512;
         if (local <= device->local_bytes)
             break;
     }
+    for (int k = 0; k < 2; k++) {
+        int64_t tiles = (counts[fast->axis[k]] - 1) / points[fast->axis[k]] + 1;
+        if (tiles >= 1 << 15)
+            return false;
+        fast->tiles[k] = (int32_t)tiles;
+    }
+    fast->constant = problem->receive_count * 64 <= 32768;
     /* Deep tiles last: they have the least to do where records end before the image does. */
     fast->slow_a = fabs(problem->grid.steps[fast->axis[0]][2]) > fabs(problem->grid.steps[fast->axis[1]][2]);
     fast->lead = fast->window + 4;

@@ -4,7 +4,8 @@
  *   DAS_FOLDED       1: reciprocal pairs are added up first, tau(n,k) = tau(k,n), and only k >= n remains
  *   DAS_WEIGHTED     1: the records are weighted when they are packed
  *   DAS_WINDOW_LEAD  samples of zero in front of a packed record and behind it
- *   DAS_TILE_...     DAS_FAST 1: threads of a group, transmits a block, samples a window
+ *   DAS_TILE_...     DAS_FAST 1: threads of a group, points a thread, transmits a block, samples a window, constant
+ *                    memory for the elements
  *   DAS_PATCH_...    DAS_FAST 2: points of a patch along each axis (16 together), shared records */
 
 #define DAS_MAGIC 12582912.0f /* 1.5 2^23: adding it rounds to a whole number, which its low bits then hold */
@@ -77,9 +78,10 @@ __kernel void das_pack_shared(__global const das_part *restrict data, __global f
 inline das_real das_root(das_real x)
 {
 #if DAS_FP64
-    double y = x + 1e-30;
-    float r = rsqrt((float)y);
-    double g = y * r;
+    /* Exponents are moved by hand: conversions between double and float are slow. x is below 1e30. */
+    const double y = x + 1e-30;
+    const float f = rsqrt(as_float((uint)((as_ulong(y) - 0x3800000000000000ul) >> 29)));
+    const double r = as_double(((ulong)as_uint(f) << 29) + 0x3800000000000000ul), g = y * r;
     return fma(fma(-g, g, y), 0.5 * r, g);
 #else
     return das_real_sqrt(x);
@@ -121,21 +123,43 @@ inline void das_pixel_put(__global das_pixel *to, float value, int accumulate)
 
 #if DAS_FAST == 1
 /* ---------------------------------------------------------------------------
- * GPUs. A group forms a tile of 32 x 32 points, DAS_TILE_POINTS each. The delays of DAS_TILE_ROWS
+ * GPUs. A group forms a tile of points, 32 along one axis, DAS_TILE_POINTS a thread. The delays of DAS_TILE_ROWS
  * transmits, relative to the tile's middle, stay in registers; for each element in turn the windows
  * of those traces that the tile can reach are staged in local memory, the next element's being
  * loaded meanwhile.
  * ------------------------------------------------------------------------- */
 
-#define DAS_TILE_POINTS (1024 / DAS_TILE_THREADS)
 #define DAS_TILE_LANES 32 /* stage one row together */
 #define DAS_TILE_TEAMS (DAS_TILE_THREADS / DAS_TILE_LANES)
-#define DAS_TILE_STRIPS (DAS_TILE_ROWS / DAS_TILE_TEAMS) /* rows a team stages; 0: none, see below */
+#define DAS_TILE_B (DAS_TILE_TEAMS * DAS_TILE_POINTS) /* points along axis b; 32 along axis a */
+#define DAS_TILE_STRIPS (DAS_TILE_ROWS / DAS_TILE_TEAMS) /* rows a team stages */
 #define DAS_TILE_EACH ((DAS_TILE_WINDOW + DAS_TILE_LANES - 1) / DAS_TILE_LANES)
 #define DAS_TILE_WORDS (DAS_INTERPOLATION == 0 ? 1 : 2)
 #define DAS_TILE_GROUP 8 /* rows skipped together */
 #define DAS_TILE_GROUPS (DAS_TILE_ROWS / DAS_TILE_GROUP)
 #define DAS_TILE_STAGE (DAS_TILE_ROWS * DAS_TILE_WINDOW) /* entries */
+
+/* Elements are read by all threads at once: constant memory serves that best, where they fit. */
+#if DAS_TILE_CONSTANT
+#define DAS_TILE_ELEMENTS __constant
+#else
+#define DAS_TILE_ELEMENTS __global
+#endif
+
+/* Delay of an element less its reference. */
+inline float das_tile_receive(das_vector p, DAS_TILE_ELEMENTS const das_real *of, das_real samples_per_m, int reference)
+{
+#if DAS_FP64
+    const double x = p.x - of[0], y = p.y - of[1], z = p.z - of[2];
+    return (float)fma(das_root(fma(x, x, fma(y, y, z * z))), samples_per_m, of[ELEMENT_CONSTANT] - (double)reference);
+#else
+    das_vector e;
+    e.x = of[0];
+    e.y = of[1];
+    e.z = of[2];
+    return das_relative(das_receive_delay(p, e, samples_per_m, of[ELEMENT_CONSTANT]), reference);
+#endif
+}
 
 #if DAS_INTERPOLATION == 0
 typedef float das_entry; /* the sample */
@@ -164,20 +188,19 @@ inline das_entry das_entry_at(uint address)
 
 __kernel __attribute__((reqd_work_group_size(DAS_TILE_THREADS, 1, 1))) void das_tile(
     __global const float *restrict packed, __global das_pixel *restrict image, __global const das_real *restrict reals,
-    __global const long *restrict longs, __global const das_real *restrict elements, __global const das_real *restrict waves,
-    __global const int *restrict kinds, __local int *restrict reference_r, long image_at, long stride, int first_tile, int tiles_a,
+    __global const long *restrict longs, DAS_TILE_ELEMENTS const das_real *restrict elements,
+    __global const das_real *restrict waves, __global const int *restrict kinds, __local int *restrict reference_r, long image_at, long stride, int first_tile, int tiles_a,
     int tiles_b, int slow_a, int axis_a, int axis_b, int axis_c, int first_slice, int half_window, int n_begin, int n_end,
     int accumulate)
 {
     __local das_entry stage[2 * DAS_TILE_STAGE];
     __local int reference_t[DAS_TILE_ROWS];
-    __local int group_least[DAS_TILE_GROUPS], group_most[DAS_TILE_GROUPS];
     const int tid = (int)get_local_id(0), lane = tid & 31, team = tid >> 5;
     const int receives = (int)longs[LONG_RECEIVES], last = (int)longs[LONG_LAST];
     const int tile = first_tile + (int)get_group_id(0), slice = first_slice + (int)get_group_id(1);
     const int tile_a = slow_a ? tile / tiles_b : tile % tiles_a, tile_b = slow_a ? tile % tiles_b : tile / tiles_a;
     const das_real samples_per_m = reals[REAL_SAMPLES_PER_M];
-    const int a0 = tile_a * 32 + (lane & 7) + 8 * (team & 3), b0 = tile_b * 32 + (lane >> 3) + 4 * (team >> 2);
+    const int a0 = tile_a * 32 + (lane & 7) + 8 * (team & 3), b0 = tile_b * DAS_TILE_B + (lane >> 3) + 4 * (team >> 2);
     const int most_a = (int)longs[LONG_COUNT_0 + axis_a] - 1, most_b = (int)longs[LONG_COUNT_0 + axis_b] - 1;
     __global const das_real *origin = reals + REAL_ORIGIN;
     __global const das_real *step_a = reals + REAL_STEPS + 3 * axis_a, *step_b = reals + REAL_STEPS + 3 * axis_b;
@@ -187,8 +210,9 @@ __kernel __attribute__((reqd_work_group_size(DAS_TILE_THREADS, 1, 1))) void das_
     int i, j, n0;
 
     {
-        das_real c = das_index_real(slice), mid = DAS_REAL(15.5);
-        das_real a = das_real_add(das_index_real(tile_a * 32), mid), b = das_real_add(das_index_real(tile_b * 32), mid);
+        das_real c = das_index_real(slice), mid = DAS_REAL(0.5);
+        das_real a = das_real_add(das_index_real(tile_a * 32 + 15), mid);
+        das_real b = das_real_add(das_index_real(tile_b * DAS_TILE_B + DAS_TILE_B / 2 - 1), mid);
 #define DAS_TILE_AXIS(axis, a, b)                                                                                             \
     das_real_add(origin[axis], das_real_add(das_real_add(das_real_mul(a, step_a[axis]), das_real_mul(b, step_b[axis])),       \
                                             das_real_mul(c, step_c[axis])))
@@ -198,7 +222,7 @@ __kernel __attribute__((reqd_work_group_size(DAS_TILE_THREADS, 1, 1))) void das_
         a = das_index_real(min(a0, most_a));
 #pragma unroll
         for (i = 0; i < DAS_TILE_POINTS; i++) {
-            b = das_index_real(min(b0 + i * (32 / DAS_TILE_POINTS), most_b));
+            b = das_index_real(min(b0 + i * DAS_TILE_TEAMS, most_b));
             p[i].x = DAS_TILE_AXIS(0, a, b);
             p[i].y = DAS_TILE_AXIS(1, a, b);
             p[i].z = DAS_TILE_AXIS(2, a, b);
@@ -206,26 +230,35 @@ __kernel __attribute__((reqd_work_group_size(DAS_TILE_THREADS, 1, 1))) void das_
         }
     }
     for (i = tid; i < receives; i += DAS_TILE_THREADS)
-        reference_r[i] = das_reference(das_fast_delay(DAS_WAVE_POINT, middle, elements + i * ELEMENT_REALS, samples_per_m));
+        reference_r[i] = (int)rint(fmin(fmax(das_tile_receive(middle, elements + i * ELEMENT_REALS, samples_per_m, 0), -1e8f), 1e8f));
 
     for (n0 = n_begin; n0 < n_end; n0 += DAS_TILE_ROWS) {
         const int rows = min(DAS_TILE_ROWS, n_end - n0);
         float delay[DAS_TILE_POINTS][DAS_TILE_ROWS];
-        int k;
+        int group_least[DAS_TILE_GROUPS], group_most[DAS_TILE_GROUPS]; /* samples the windows of a group of rows reach */
+        __global const float *strip[DAS_TILE_STRIPS]; /* the rows that this team stages */
+        int strip_base[DAS_TILE_STRIPS], k;
         barrier(CLK_LOCAL_MEM_FENCE); /* the block before has been read */
         if (tid < DAS_TILE_ROWS) {
             const int n = n0 + min(tid, rows - 1);
             reference_t[tid] = das_reference(das_fast_delay(kinds[n], middle, waves + n * WAVE_REALS, samples_per_m));
         }
         barrier(CLK_LOCAL_MEM_FENCE);
-        if (tid < DAS_TILE_GROUPS) {
-            int least = 1 << 30, most = -(1 << 30);
-            for (i = tid * DAS_TILE_GROUP; i < min((tid + 1) * DAS_TILE_GROUP, rows); i++) {
-                least = min(least, reference_t[i]);
-                most = max(most, reference_t[i]);
+#pragma unroll
+        for (j = 0; j < DAS_TILE_GROUPS; j++) {
+            group_least[j] = 1 << 30;
+            group_most[j] = -(1 << 30);
+            for (i = j * DAS_TILE_GROUP; i < min((j + 1) * DAS_TILE_GROUP, rows); i++) {
+                group_least[j] = min(group_least[j], reference_t[i] - half_window);
+                group_most[j] = max(group_most[j], reference_t[i] + half_window);
             }
-            group_least[tid] = least;
-            group_most[tid] = most;
+        }
+#pragma unroll
+        for (i = 0; i < DAS_TILE_STRIPS; i++) {
+            const int row = min(team + i * DAS_TILE_TEAMS, rows - 1);
+            strip[i] = packed + das_packed_row(n0 + row, 0, n_begin, receives) * stride + reference_t[row] - half_window +
+                       DAS_WINDOW_LEAD + lane;
+            strip_base[i] = reference_t[row] - half_window;
         }
 #pragma unroll
         for (j = 0; j < DAS_TILE_ROWS; j++) {
@@ -243,12 +276,11 @@ __kernel __attribute__((reqd_work_group_size(DAS_TILE_THREADS, 1, 1))) void das_
             if (next < receives) {
 #pragma unroll
                 for (i = 0; i < DAS_TILE_STRIPS; i++) {
-                    const int row = team + i * DAS_TILE_TEAMS, n = n0 + row;
-                    const bool there = row < rows && !das_skipped(n, next);
-                    const int base = min(max(reference_t[row] + reference_r[next] - half_window, -DAS_TILE_WINDOW), last + 1) +
-                                     DAS_WINDOW_LEAD;
-                    __global const float *from =
-                        packed + (there ? das_packed_row(n, next, n_begin, receives) * stride + base + lane : 0);
+                    const int row = team + i * DAS_TILE_TEAMS, base = strip_base[i] + reference_r[next];
+                    const bool there = row < rows && !das_skipped(n0 + row, next);
+                    /* A window beyond the record and the zeros around it is moved to where they are. */
+                    const int inside = min(max(base, -DAS_TILE_WINDOW), last + 1);
+                    __global const float *from = there ? strip[i] + next * stride + reference_r[next] + (inside - base) : packed;
 #pragma unroll
                     for (j = 0; j < DAS_TILE_EACH; j++) {
                         const bool wanted = there && (DAS_TILE_WINDOW % 32 == 0 || 32 * j + lane < DAS_TILE_WINDOW);
@@ -271,8 +303,7 @@ __kernel __attribute__((reqd_work_group_size(DAS_TILE_THREADS, 1, 1))) void das_
 #endif
 #pragma unroll
                 for (i = 0; i < DAS_TILE_POINTS; i++) {
-                    receive[i] =
-                        das_relative(das_fast_delay(DAS_WAVE_POINT, p[i], elements + k * ELEMENT_REALS, samples_per_m), reference);
+                    receive[i] = das_tile_receive(p[i], elements + k * ELEMENT_REALS, samples_per_m, reference);
                     if (DAS_INTERPOLATION == 1)
                         receive[i] -= 0.5f;
                     part[i] = 0.0f;
@@ -290,7 +321,7 @@ __kernel __attribute__((reqd_work_group_size(DAS_TILE_THREADS, 1, 1))) void das_
 #endif
 #pragma unroll
                 for (g = 0; g < DAS_TILE_GROUPS; g++) {
-                    const int least = group_least[g] + reference - half_window, most = group_most[g] + reference + half_window;
+                    const int least = group_least[g] + reference, most = group_most[g] + reference;
                     if (most < 0 || least > last || das_skipped(n0 + g * DAS_TILE_GROUP, k))
                         continue;
                     if (DAS_INTERPOLATION == 0 || (least >= 0 && most < last)) {
@@ -348,7 +379,7 @@ __kernel __attribute__((reqd_work_group_size(DAS_TILE_THREADS, 1, 1))) void das_
 
 #pragma unroll
     for (i = 0; i < DAS_TILE_POINTS; i++) {
-        const int a = a0, b = b0 + i * (32 / DAS_TILE_POINTS);
+        const int a = a0, b = b0 + i * DAS_TILE_TEAMS;
         if (a <= most_a && b <= most_b)
             das_pixel_put(image + image_at + longs[LONG_IMAGE_FIRST] + a * longs[LONG_IMAGE_0 - axis_a] +
                               b * longs[LONG_IMAGE_0 - axis_b] + slice * longs[LONG_IMAGE_0 - axis_c],

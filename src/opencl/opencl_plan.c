@@ -120,26 +120,26 @@ das_status das_opencl_plan_query(das_device *device, const das_problem *problem,
  * The program
  * ------------------------------------------------------------------------- */
 
-/* The build log on one line, as much of it as an error message can hold, and all of it to the log. */
-static das_status build_failed(das_device *device, cl_program program, cl_int code, das_error *error)
+/* The compiler's log, for the caller to free; NULL without one. */
+static char *build_log(const das_opencl_device *own, cl_program program)
 {
-    const das_opencl_device *own = das_opencl_of(device);
     size_t bytes = 0;
     char *text;
     if (own->cl->GetProgramBuildInfo(program, own->id, CL_PROGRAM_BUILD_LOG, 0, NULL, &bytes) != CL_SUCCESS)
-        bytes = 0;
+        return NULL;
     text = calloc(1, bytes + 1);
-    if (text != NULL && bytes > 0 &&
-        own->cl->GetProgramBuildInfo(program, own->id, CL_PROGRAM_BUILD_LOG, bytes, text, NULL) != CL_SUCCESS)
+    if (text != NULL && own->cl->GetProgramBuildInfo(program, own->id, CL_PROGRAM_BUILD_LOG, bytes, text, NULL) != CL_SUCCESS)
         text[0] = '\0';
-    das_log(device, DAS_LOG_ERROR, "clBuildProgram failed with %s (%d): %s", das_opencl_error_name(code), (int)code,
-            text != NULL ? text : "");
+    return text;
+}
+
+/* The build log in the error message, as much of it as fits, and all of it in the device's log. */
+static das_status build_failed(das_device *device, cl_int code, const char *text, das_error *error)
+{
+    das_log(device, DAS_LOG_ERROR, "clBuildProgram failed with %s (%d): %s", das_opencl_error_name(code), (int)code, text);
     if (code == CL_BUILD_PROGRAM_FAILURE)
-        das_fail(error, DAS_ERROR_INTERNAL, "the OpenCL compiler refused the kernels: %s", text != NULL ? text : "");
-    else
-        das_opencl_fail(device, error, code, "clBuildProgram");
-    free(text);
-    return code == CL_BUILD_PROGRAM_FAILURE ? DAS_ERROR_INTERNAL : das_opencl_fail(device, NULL, code, "clBuildProgram");
+        return das_fail(error, DAS_ERROR_INTERNAL, "the OpenCL compiler refused the kernels: %s", text);
+    return das_opencl_fail(device, error, code, "clBuildProgram");
 }
 
 typedef struct build_options {
@@ -161,7 +161,9 @@ static void define_fast(const das_opencl_fast *fast, build_options *options)
     define(options, "DAS_WINDOW_LEAD", fast->lead);
     if (fast->path == DAS_OPENCL_TILE) {
         define(options, "DAS_TILE_THREADS", fast->threads);
+        define(options, "DAS_TILE_POINTS", fast->points);
         define(options, "DAS_TILE_ROWS", fast->rows);
+        define(options, "DAS_TILE_CONSTANT", fast->constant);
         define(options, "DAS_TILE_WINDOW", fast->window);
     } else {
         define(options, "DAS_PATCH_SHARED", fast->shared);
@@ -215,6 +217,7 @@ static das_status build(das_plan *plan, const das_problem *problem, das_error *e
     cl_int code = CL_SUCCESS;
     build_options options;
     das_opencl_signals signals;
+    char *log;
     das_status status = DAS_OK;
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         if ((i == 1 && own->fp64) || (i == 4 && made->choice.fast.path == DAS_OPENCL_GENERAL))
@@ -228,10 +231,13 @@ static das_status build(das_plan *plan, const das_problem *problem, das_error *e
         return das_opencl_fail(plan->device, error, code, "clCreateProgramWithSource");
     das_opencl_signals_save(&signals);
     code = own->cl->BuildProgram(made->program, 1, &own->id, options.text, NULL, NULL);
-    if (code != CL_SUCCESS)
-        status = build_failed(plan->device, made->program, code, error);
     das_opencl_signals_restore(&signals);
-    das_log(plan->device, DAS_LOG_DEBUG, "compiled kernels with %s", options.text);
+    log = build_log(own, made->program);
+    if (code != CL_SUCCESS)
+        status = build_failed(plan->device, code, log != NULL ? log : "", error);
+    else
+        das_log(plan->device, DAS_LOG_DEBUG, "compiled kernels with %s%s", options.text, log != NULL ? log : "");
+    free(log);
     return status;
 }
 
@@ -574,8 +580,8 @@ static void describe(das_plan *plan, const das_problem *problem)
                  made->local, made->choice.streamed ? ", tables streamed" : "", made->choice.chunks > 1 ? ", tiled" : "");
     else if (fast->path == DAS_OPENCL_TILE)
         snprintf(plan->description, sizeof plan->description,
-                 "%s, tiles of 32 x 32 points on %d threads, windows of %d samples of %d transmits, delays in %s%s%s",
-                 plan->device->info.name, (int)fast->threads, (int)fast->window, (int)fast->rows, delays,
+                 "%s, tiles of 32 x %d points on %d threads, windows of %d samples of %d transmits, delays in %s%s%s",
+                 plan->device->info.name, (int)(fast->threads / 32 * fast->points), (int)fast->threads, (int)fast->window, (int)fast->rows, delays,
                  fast->folded ? ", folded" : "", fast->transmits < problem->transmit_count ? ", tiled" : "");
     else
         snprintf(plan->description, sizeof plan->description,

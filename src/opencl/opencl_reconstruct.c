@@ -386,7 +386,7 @@ static das_status run_fast(call *c)
                                : pieces(counts[0], fast->patch[0]) * pieces(counts[1], fast->patch[1]) * pieces(counts[2], fast->patch[2]);
     const int64_t slices = tile ? counts[fast->axis[2]] : 1;
     const int64_t transmits_end = work->first_transmit + work->transmit_count;
-    const double area_terms = (tile ? 1024.0 : 16.0) * (double)least(fast->transmits, work->transmit_count) * (double)problem->receive_count;
+    const double area_terms = (tile ? (double)fast->threads * (double)fast->points : 16.0) * (double)least(fast->transmits, work->transmit_count) * (double)problem->receive_count;
     double most = (double)c->made->launch_terms;
     int64_t step, slice_step;
     bool first_pack = true;
