@@ -70,16 +70,24 @@ static bool normalise(const double v[3], double unit[3])
     return true;
 }
 
+/* The same for an array that NULL with a count of 0 takes away again. */
+static das_status set_optional(double **array, int64_t *array_count, const double *values, int64_t count, const char *name,
+                               das_error *error)
+{
+    if (values != NULL || count != 0)
+        return set_array(array, array_count, values, count, 1, name, error);
+    free(*array);
+    *array = NULL;
+    *array_count = 0;
+    return DAS_OK;
+}
+
 das_status das_acquisition_set_receive_normals(das_acquisition *acquisition, int64_t count, const double *normals,
                                                das_error *error)
 {
     DAS_REQUIRE_POINTER(acquisition, error);
-    if (normals == NULL) {
-        free(acquisition->normals);
-        acquisition->normals = NULL;
-        acquisition->normal_count = 0;
-        return DAS_OK;
-    }
+    if (normals == NULL)
+        return set_optional(&acquisition->normals, &acquisition->normal_count, NULL, 0, "normals", error);
     double *unit = NULL;
     int64_t unit_count = 0;
     das_status status = set_array(&unit, &unit_count, normals, count, 3, "normals", error);
@@ -100,14 +108,14 @@ das_status das_acquisition_set_receive_weights(das_acquisition *acquisition, int
                                                das_error *error)
 {
     DAS_REQUIRE_POINTER(acquisition, error);
-    return set_array(&acquisition->receive_weights, &acquisition->receive_weight_count, weights, count, 1, "weights", error);
+    return set_optional(&acquisition->receive_weights, &acquisition->receive_weight_count, weights, count, "weights", error);
 }
 
 das_status das_acquisition_set_receive_delays(das_acquisition *acquisition, int64_t count, const double *delays_s,
                                               das_error *error)
 {
     DAS_REQUIRE_POINTER(acquisition, error);
-    return set_array(&acquisition->receive_delays, &acquisition->receive_delay_count, delays_s, count, 1, "delays_s", error);
+    return set_optional(&acquisition->receive_delays, &acquisition->receive_delay_count, delays_s, count, "delays_s", error);
 }
 
 /* Room for `count` more transmits. */
@@ -253,21 +261,21 @@ das_status das_acquisition_set_transmit_weights(das_acquisition *acquisition, in
                                                 das_error *error)
 {
     DAS_REQUIRE_POINTER(acquisition, error);
-    return set_array(&acquisition->transmit_weights, &acquisition->transmit_weight_count, weights, count, 1, "weights", error);
+    return set_optional(&acquisition->transmit_weights, &acquisition->transmit_weight_count, weights, count, "weights", error);
 }
 
 das_status das_acquisition_set_transmit_delays(das_acquisition *acquisition, int64_t count, const double *delays_s,
                                                das_error *error)
 {
     DAS_REQUIRE_POINTER(acquisition, error);
-    return set_array(&acquisition->transmit_delays, &acquisition->transmit_delay_count, delays_s, count, 1, "delays_s", error);
+    return set_optional(&acquisition->transmit_delays, &acquisition->transmit_delay_count, delays_s, count, "delays_s", error);
 }
 
 das_status das_acquisition_set_start_times(das_acquisition *acquisition, int64_t count, const double *start_times_s,
                                            das_error *error)
 {
     DAS_REQUIRE_POINTER(acquisition, error);
-    return set_array(&acquisition->start_times, &acquisition->start_time_count, start_times_s, count, 1, "start_times_s", error);
+    return set_optional(&acquisition->start_times, &acquisition->start_time_count, start_times_s, count, "start_times_s", error);
 }
 
 das_status das_acquisition_set_sampling_frequency(das_acquisition *acquisition, double sampling_frequency_hz, das_error *error)

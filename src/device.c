@@ -116,7 +116,7 @@ das_status das_device_list(int64_t index, das_device_info *info, das_error *erro
         }
         left -= count;
     }
-    return das_fail(error, DAS_ERROR_NO_DEVICE, "index is %" PRId64 "; there are %" PRId64 " devices", index, index - left);
+    return das_fail(error, DAS_ERROR_NO_DEVICE, "index is %" PRId64 "; expected less than %" PRId64 ", the number of devices", index, index - left);
 }
 
 static das_status open_on(const das_backend *backend, int32_t index, const das_native *native, const das_device_options *options,
@@ -161,7 +161,10 @@ static void log_passed_over(const das_device_options *options, const das_backend
     if (options != NULL)
         proto.host = options->host;
     das_log(&proto, DAS_LOG_INFO, "auto: passing over %s: %s", backend->name,
-            why->status != DAS_OK ? why->message : "no suitable device");
+            !backend->built                ? "not built into this library"
+            : why->status != DAS_OK        ? why->message
+            : backend == &das_backend_cuda ? "no device"
+                                           : "no GPU; CPU devices are left to those who name them");
 }
 
 /* CUDA, then an OpenCL GPU, then the CPU. */
@@ -209,8 +212,8 @@ das_status das_device_open(const char *name, const das_device_options *options, 
         if (status != DAS_OK)
             return das_fail(error, status, "name is \"%s\": %s", name, why.message);
         if ((int64_t)index >= count)
-            return das_fail(error, DAS_ERROR_NO_DEVICE, "name is \"%s\"; there are %" PRId32 " %s devices", name, count,
-                            backend->name);
+            return das_fail(error, DAS_ERROR_NO_DEVICE, "name is \"%s\"; the number of %s devices is %" PRId32, name,
+                            backend->name, count);
     }
     return open_on(backend, (int32_t)index, NULL, options, device, error);
 }

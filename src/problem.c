@@ -29,7 +29,7 @@ static das_status check_count(int64_t count, int64_t expected, const char *what,
 {
     if (count == 0 || count == expected)
         return DAS_OK;
-    return das_fail(error, DAS_ERROR_ARGUMENT, "%s has %" PRId64 " entries; expected %" PRId64 ", the number of %s", what, count,
+    return das_fail(error, DAS_ERROR_ARGUMENT, "the number of %s is %" PRId64 "; expected %" PRId64 ", the number of %s", what, count,
                     expected, of);
 }
 

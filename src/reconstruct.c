@@ -206,7 +206,8 @@ static das_status check_buffer(const das_plan *plan, const das_buffer *buffer, u
 {
     if (buffer->device != plan->device)
         return das_fail(error, DAS_ERROR_WRONG_DEVICE, "%s belongs to another device than plan", name);
-    DAS_REQUIRE(buffer->bytes >= needed, error, "%s has %" PRIu64 " bytes; expected at least %" PRIu64, name, buffer->bytes, needed);
+    DAS_REQUIRE(buffer->bytes >= needed, error, "%s has %" PRIu64 " bytes; expected at least %" PRIu64 ", for %" PRIu64 " elements of %s",
+                name, buffer->bytes, needed, needed / das_type_bytes(type), das_type_name(type));
     size_t alignment = das_type_alignment(type);
     DAS_REQUIRE((uintptr_t)buffer->host_pointer % alignment == 0, error, "%s is at %p; expected an alignment of %zu bytes", name,
                 buffer->host_pointer, alignment);
@@ -451,8 +452,11 @@ das_status das_reconstruct_host(das_plan *plan, const void *data, size_t data_by
         status = call_bytes(plan, &work, &data_needed, &image_needed, error);
     if (status != DAS_OK)
         return status;
-    DAS_REQUIRE(data_bytes >= data_needed, error, "data_bytes is %zu; expected at least %" PRIu64, data_bytes, data_needed);
-    DAS_REQUIRE(image_bytes >= image_needed, error, "image_bytes is %zu; expected at least %" PRIu64, image_bytes, image_needed);
+    const das_problem *p = &plan->problem;
+    DAS_REQUIRE(data_bytes >= data_needed, error, "data_bytes is %zu; expected at least %" PRIu64 ", for %" PRIu64 " elements of %s",
+                data_bytes, data_needed, data_needed / das_type_bytes(p->data_type), das_type_name(p->data_type));
+    DAS_REQUIRE(image_bytes >= image_needed, error, "image_bytes is %zu; expected at least %" PRIu64 ", for %" PRIu64 " elements of %s",
+                image_bytes, image_needed, image_needed / das_type_bytes(p->image_type), das_type_name(p->image_type));
     uintptr_t a = (uintptr_t)data, b = (uintptr_t)image;
     DAS_REQUIRE(a + data_needed <= b || b + image_needed <= a, error, "image shares memory with data; expected distinct arrays");
 

@@ -67,6 +67,10 @@
  * of sample 0 of the record, fs the sampling frequency, f_d the demodulation
  * frequency. docs/conventions.md has every detail, with the edge rules.
  *
+ * No envelope is formed: from real (RF) data the image oscillates like the data.
+ * For a picture give complex data (IQ, or the analytic signal) and take |y|, as
+ * the program das_image does.
+ *
  * ---------------------------------------------------------------------------
  * Conventions
  * ---------------------------------------------------------------------------
@@ -166,8 +170,8 @@ enum {
 DAS_API const char *das_status_name(das_status status);
 
 /* Filled in by a call that fails; left alone by a call that succeeds.
- * Initialise with DAS_ERROR_INIT. One whose struct_size is not sizeof(das_error)
- * is ignored. */
+ * Initialise with DAS_ERROR_INIT. One whose struct_size is not sizeof(das_error),
+ * {0} for instance, is ignored: status and message then stay as they were. */
 typedef struct das_error {
     uint32_t struct_size; /* set by the caller: sizeof(das_error) */
     das_status status;
@@ -209,7 +213,8 @@ DAS_API das_status das_device_list(int64_t index, das_device_info *info, das_err
 
 /* Opens a device.
  * name     "auto": the first CUDA device, else the first OpenCL GPU, else the
- *          CPU. "cpu", "cuda", "cuda:N", "opencl", "opencl:N" with N from 0.
+ *          CPU. "cpu", "cuda", "cuda:N", "opencl", "opencl:N" with N from 0;
+ *          without ":N" the first one.
  *          NULL means "auto".
  * options  NULL for defaults; may be destroyed afterwards.
  * Any thread. DAS_ERROR_NOT_BUILT, NO_DRIVER, DRIVER_TOO_OLD, NO_DEVICE,
@@ -311,7 +316,9 @@ DAS_API das_status das_acquisition_set_receive_elements(das_acquisition *acquisi
 DAS_API das_status das_acquisition_set_receive_normals(das_acquisition *acquisition, int64_t count, const double *normals,
                                                        das_error *error);
 
-/* Weight of each element (default 1). An element of weight 0 is never read. */
+/* Weight of each element (default 1). An element of weight 0 is never read. Here
+ * and in the setters of delays, weights and start times below, NULL with count 0
+ * restores the default. */
 DAS_API das_status das_acquisition_set_receive_weights(das_acquisition *acquisition, int64_t count, const double *weights,
                                                        das_error *error);
 
@@ -320,8 +327,13 @@ DAS_API das_status das_acquisition_set_receive_delays(das_acquisition *acquisiti
                                                       das_error *error);
 
 /* Transmit events, in the order of the data's transmit axis. Each call adds one.
- * "origin" is the point at which time zero is when the wave passes it; NULL is
- * (0,0,0). c is the sound speed. */
+ * Time zero is when the wave passes "origin"; NULL is (0,0,0). c is the sound speed.
+ *
+ * Many systems start their clock when the first element fires. A wave steered by a
+ * passes the centre of an aperture of width A later than that, by A |sin a| / (2 c):
+ * give the position of that first element as the origin, or say when sample 0 was
+ * taken with das_acquisition_set_start_times(). A pulse that peaks after its start
+ * shifts all depths: das_acquisition_set_transmit_delays(). */
 
 /* One element (or point) at position_m fires: tau_t = |p - x| / c. */
 DAS_API das_status das_acquisition_add_element_transmit(das_acquisition *acquisition, const double position_m[3],
@@ -422,7 +434,8 @@ typedef struct das_grid das_grid;
 
 /* p = origin + i0 step0 + i1 step1 + i2 step2, 0 <= ik < counts[k], counts >= 1.
  * steps_m[9] holds step0, step1, step2, x y z each; the step of an axis of
- * length 1 is not used. DAS_ERROR_TOO_LARGE above 2^62 points. */
+ * length 1 is not used. An x-z image has step0 along x, step1 along z and counts
+ * {nx, nz, 1}. DAS_ERROR_TOO_LARGE above 2^62 points. */
 DAS_API das_status das_grid_create_cartesian(const double origin_m[3], const double steps_m[9], const int64_t counts[3],
                                              das_grid **grid, das_error *error);
 
@@ -504,10 +517,11 @@ typedef int32_t das_outside;
 enum { DAS_OUTSIDE_ZERO = 0, DAS_OUTSIDE_CLAMP = 1 };
 DAS_API das_status das_options_set_outside(das_options *options, das_outside outside, das_error *error);
 
-/* Arithmetic; docs/accuracy.md has the bounds. Exact (default): float sums,
- * sample positions to 2e-6. Reduced allows float16 weights and tensor cores where
- * they are faster (5e-4), and asks for finite data. Double: 1e-12, image in
- * double; DAS_ERROR_UNSUPPORTED on devices without it. */
+/* Arithmetic; docs/accuracy.md has the bounds. Exact (default): float sums, 1e-5 of
+ * the image's norm, positions to 2e-6 of a sample. Reduced allows float16 weights and
+ * tensor cores where they are faster, 5e-4 of the norm, and asks for finite data.
+ * Double: 1e-12 of the norm, image in double; DAS_ERROR_UNSUPPORTED on devices
+ * without it. */
 typedef int32_t das_precision;
 enum { DAS_PRECISION_EXACT = 0, DAS_PRECISION_REDUCED = 1, DAS_PRECISION_DOUBLE = 2 };
 DAS_API das_status das_options_set_precision(das_options *options, das_precision precision, das_error *error);
@@ -617,8 +631,8 @@ DAS_API void das_run_destroy(das_run **run);
  * image_first are limited by the buffers only. */
 DAS_API das_status das_run_set_frames(das_run *run, int64_t first, int64_t count, int64_t image_first, das_error *error);
 
-/* Only transmits first .. first + count - 1; needs an incremental plan. count = 0
- * restores the default, all. With kept transmits only their images are written. */
+/* Only transmits first .. first + count - 1; unless those are all, the plan must be
+ * incremental. count = 0 restores the default, all. With kept transmits only their images are written. */
 DAS_API das_status das_run_set_transmits(das_run *run, int64_t first, int64_t count, das_error *error);
 
 /* Non-zero adds to the image instead of overwriting it (default 0). Not with
@@ -660,8 +674,8 @@ DAS_API das_status das_run_get_timing(const das_run *run, das_timing *timing, da
 /* From data in host memory to an image in host memory, in one call that returns
  * when it is done. data and image are laid out as the plan says; data_bytes and
  * image_bytes are the sizes of the arrays, at least what the plan's info says for
- * the frames in question. GPU buffers are made for the call: for many calls use
- * the explicit way below. run may be NULL. Image elements that the strides skip
+ * the frames in question (more is no error). The CPU works in place; on a GPU
+ * buffers are made for the call: for many calls use the explicit way below. run may be NULL. Image elements that the strides skip
  * are left alone. Any thread. DAS_ERROR_CANCELLED, FORKED, DEVICE_LOST. */
 DAS_API das_status das_reconstruct_host(das_plan *plan, const void *data, size_t data_bytes, void *image, size_t image_bytes,
                                         das_run *run, das_error *error);

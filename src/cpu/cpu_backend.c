@@ -32,8 +32,11 @@ static das_status cpu_device_count(int32_t *count, das_error *error)
     return DAS_OK;
 }
 
+static const char isa_variable[] = "DAS_CPU_ISA";
+
 /* The instruction set asked for by name, which must be one this processor has. */
-static das_status choose_isa(const char *name, const das_cpu_features *features, das_cpu_isa *isa, das_error *error)
+static das_status choose_isa(const char *argument, const char *name, const das_cpu_features *features, das_cpu_isa *isa,
+                             das_error *error)
 {
     *isa = das_cpu_best(features);
     if (name == NULL || name[0] == '\0')
@@ -42,11 +45,13 @@ static das_status choose_isa(const char *name, const das_cpu_features *features,
         if (strcmp(name, das_cpu_isa_name((das_cpu_isa)k)) != 0)
             continue;
         if (!features->has[k])
-            return das_fail(error, DAS_ERROR_UNSUPPORTED, "isa is \"%s\"; this processor (%s) lacks it", name, features->model);
+            return das_fail(error, DAS_ERROR_UNSUPPORTED, "%s is \"%s\"; this processor (%s) lacks it", argument, name,
+                            features->model);
         *isa = (das_cpu_isa)k;
         return DAS_OK;
     }
-    return das_fail(error, DAS_ERROR_UNSUPPORTED, "isa is \"%.40s\"; expected \"scalar\", \"avx2\", \"avx512\" or \"neon\"", name);
+    return das_fail(error, DAS_ERROR_UNSUPPORTED, "%s is \"%.40s\"; expected \"scalar\", \"avx2\", \"avx512\" or \"neon\"",
+                    argument, name);
 }
 
 static das_status cpu_device_list(int32_t index, das_device_info *info, das_error *error)
@@ -56,7 +61,7 @@ static das_status cpu_device_list(int32_t index, das_device_info *info, das_erro
     das_cpu_features features;
     das_cpu_isa isa;
     das_cpu_detect(&features);
-    if (choose_isa(getenv("DAS_CPU_ISA"), &features, &isa, NULL) != DAS_OK)
+    if (choose_isa(isa_variable, getenv(isa_variable), &features, &isa, NULL) != DAS_OK)
         isa = das_cpu_best(&features);
     describe(info, isa, &features, das_available_threads());
     return DAS_OK;
@@ -68,9 +73,10 @@ static das_status cpu_device_open(das_device *device, int32_t index, const das_n
     (void)native;
     das_cpu_features features;
     das_cpu_detect(&features);
-    const char *name = device->host.isa[0] != '\0' ? device->host.isa : getenv("DAS_CPU_ISA");
+    bool by_option = device->host.isa[0] != '\0';
     das_cpu_isa isa;
-    das_status status = choose_isa(name, &features, &isa, error);
+    das_status status = choose_isa(by_option ? "isa" : isa_variable, by_option ? device->host.isa : getenv(isa_variable),
+                                   &features, &isa, error);
     if (status != DAS_OK)
         return status;
     das_cpu_device *cpu = das_device_allocate(device, sizeof *cpu);
@@ -217,6 +223,7 @@ const das_backend das_backend_cpu = {
     .name = "cpu",
     .built = true,
     .fork_safe = true,
+    .host_memory = true,
     .device_count = cpu_device_count,
     .device_list = cpu_device_list,
     .device_open = cpu_device_open,
