@@ -306,6 +306,10 @@ static void write_png(const struct settings *settings, const uint64_t size[2], c
                  (unsigned long long)(k % size[0]), (unsigned long long)(k / size[0]));
         largest = fmax(largest, magnitude);
     }
+    if (largest == 0)
+        fprintf(stderr, "das_image: warning: every pixel is 0: no sample belongs to x %g..%g, y %g..%g, z %g..%g (metres)\n",
+                settings->axis[0].first, settings->axis[0].last, settings->axis[1].first, settings->axis[1].last,
+                settings->axis[2].first, settings->axis[2].last);
     for (uint64_t k = 0; k < count; k++) {
         double magnitude = hypot((double)image[2 * k], (double)image[2 * k + 1]);
         double level = magnitude > 0 ? 1 + 20 * log10(magnitude / largest) / settings->range_db : 0;
