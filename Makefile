@@ -70,7 +70,8 @@ compile = $(CC) $(das_cppflags) $(defines_$(notdir $*)) $(das_cflags) $(flags_$(
 link_flags := -pthread $(CFLAGS) $(LDFLAGS)
 
 # Instruction sets: each in a file of its own, chosen when the program runs.
-fast_flags := -O3 -fno-math-errno -fno-trapping-math
+# gcc 12 for aarch64 stops with an internal error where it vectorises loops around vectors that are written out.
+fast_flags := -O3 -fno-math-errno -fno-trapping-math $(if $(filter aarch64-%,$(machine)),-fno-tree-loop-vectorize)
 flags_cpu_avx2     := $(fast_flags) -mavx2 -mfma -mf16c
 flags_cpu_avx512   := $(fast_flags) -mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma -mf16c
 flags_cpu_neon     := $(fast_flags)
