@@ -243,6 +243,44 @@ static void impossible_sizes(das_acquisition *a, das_options *o)
     EXPECT(grid == NULL);
 }
 
+/* Sets everything that can be taken back, and takes it back. */
+static void set_and_restore(das_acquisition *a, das_options *o)
+{
+    static double many[SCENE_TRANSMITS * SCENE_POINTS + SCENE_ELEMENTS * SCENE_POINTS];
+    static float weights[SCENE_ELEMENTS * SCENE_POINTS];
+    const int64_t index[2] = {0, 2}, strides[6] = {70, 1, 1, 10, 1, 2};
+    for (size_t i = 0; i < sizeof many / sizeof many[0]; i++)
+        many[i] = 0.25;
+    for (size_t i = 0; i < sizeof weights / sizeof weights[0]; i++)
+        weights[i] = 0.5f;
+    OK(das_acquisition_set_receive_normals(a, SCENE_ELEMENTS, many, E));
+    OK(das_acquisition_set_receive_normals(a, 0, NULL, E));
+    OK(das_acquisition_set_pair_weights(a, SCENE_TRANSMITS, SCENE_ELEMENTS, many, E));
+    OK(das_acquisition_set_pair_weights(a, 0, 0, NULL, E));
+    OK(das_acquisition_set_traces(a, 2, index, index, many, E));
+    OK(das_acquisition_set_traces(a, 0, NULL, NULL, NULL, E));
+    OK(das_acquisition_set_trace_strides(a, 3, 1, 2, 3, E));
+    OK(das_acquisition_set_data_strides(a, 0, 768, 256, 64, 1, E));
+    OK(das_options_set_transmit_times(o, SCENE_TRANSMITS, SCENE_POINTS, many, E));
+    OK(das_options_set_transmit_times(o, 0, 0, NULL, E));
+    OK(das_options_set_receive_times(o, SCENE_ELEMENTS, SCENE_POINTS, many, E));
+    OK(das_options_set_receive_times(o, 0, 0, NULL, E));
+    OK(das_options_set_transmit_weights(o, SCENE_TRANSMITS, SCENE_POINTS, weights, E));
+    OK(das_options_set_transmit_weights(o, 0, 0, NULL, E));
+    OK(das_options_set_receive_weights(o, SCENE_ELEMENTS, SCENE_POINTS, weights, E));
+    OK(das_options_set_receive_weights(o, 0, 0, NULL, E));
+    OK(das_options_set_f_number(o, 1.5, E));
+    OK(das_options_set_window_table(o, 3, many, E));
+    OK(das_options_set_window(o, DAS_WINDOW_RECT, 0, E));
+    OK(das_options_set_f_number(o, 0, E));
+    OK(das_options_set_image_strides(o, 5, strides, E));
+    OK(das_options_set_image_strides(o, 0, NULL, E));
+    OK(das_options_set_image_type(o, DAS_TYPE_F64, E));
+    OK(das_options_set_image_type(o, 0, E));
+    OK(das_options_set_memory_budget(o, 1, E));
+    OK(das_options_set_memory_budget(o, 0, E));
+}
+
 static void setters(void)
 {
     contract_scene scene;
@@ -266,6 +304,9 @@ static void setters(void)
     impossible_sizes(scene.acquisition, scene.options);
     test_begin("a failing setter leaves the object as it was");
     EXPECT(ok && contract_scene_image(&scene, device, after) && contract_same(before, after, sizeof before));
+    test_begin("NULL, 0 and the last strides set restore the defaults");
+    set_and_restore(scene.acquisition, scene.options);
+    EXPECT(contract_scene_image(&scene, device, after) && contract_same(before, after, sizeof before));
     test_end();
     contract_scene_destroy(&scene);
     das_device_destroy(&device);
@@ -317,6 +358,11 @@ static void grids(void)
     GRID_REFUSED(das_grid_create_points(-1, o, &grid, E), ARGUMENT, "count", "-1");
     GRID_REFUSED(das_grid_create_points(1, NULL, &grid, E), ARGUMENT, "points_m", "NULL");
     GRID_REFUSED(das_grid_create_points(1, bad, &grid, E), ARGUMENT, "points_m", "nan");
+
+    const int64_t largest[3] = {INT64_C(1) << 31, INT64_C(1) << 31, 1};
+    if (OK(das_grid_create_cartesian(o, steps, largest, &grid, E)))
+        EXPECT(OK(das_grid_get_shape(grid, shape, E)) && shape[0] == largest[0] && shape[1] == largest[1] && shape[2] == 1);
+    das_grid_destroy(&grid);
 
     /* The step of an axis of length 1 is not used, so it may be anything. */
     if (OK(das_grid_create_cartesian(o, bad_steps, one, &grid, E))) {

@@ -271,6 +271,8 @@ static void copies(const char *name)
     free(values);
     if (contract_scene_image(&w.scene, w.device, expected) &&
         OK(das_plan_create(w.device, w.scene.acquisition, w.scene.grid, w.scene.options, &w.plan, E))) {
+        const char *description = das_plan_description(w.plan);
+        EXPECT_MSG(description[0] != '\0' && strpbrk(description, "\r\n") == NULL, "described as \"%s\"", description);
         memset(times, 0xFF, (transmit_values + receive_values) * sizeof *times);
         memset(weights, 0xFF, (transmit_values + receive_values) * sizeof *weights);
         OK(das_acquisition_set_sound_speed(w.scene.acquisition, 1, E));
