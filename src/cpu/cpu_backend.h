@@ -69,6 +69,11 @@ typedef struct das_cpu_fast {
     bool hoisted;           /* delays of all receive elements of a tile are kept */
     bool shared;            /* transmit and receive delays are the same rows */
     bool weighted, transmit_weighted, rotated;
+    bool packed;            /* records of reciprocal pairs are added once, before the tiles */
+    bool frames;            /* the frames path: data packed with frames innermost */
+    int64_t chunk_frames;   /* frames packed at a time */
+    int64_t frame_floats;   /* of one sample of them, padded to whole vectors */
+    int64_t packed_floats;
     int32_t *pair_of; /* [transmit_count][receive_count]: first of its pairs in the list, or -1; NULL without a list */
     uint64_t lane_bytes;    /* with the general path's, for tiles that the fast one leaves to it */
 } das_cpu_fast;
@@ -122,8 +127,9 @@ typedef struct das_cpu_job {
     const char *data;
     char *image;
     char *scratch; /* of the slot */
-    int64_t unit_count;
-    atomic_llong next_unit, units_done;
+    float *packed; /* folded records in it, or NULL */
+    int64_t unit_count, units_before, units_total; /* units_before: of earlier frames */
+    atomic_llong next_unit, units_done, next_pack;
     atomic_bool cancelled;
     atomic_flag reporting;
 } das_cpu_job;
@@ -135,7 +141,21 @@ int64_t das_cpu_next(das_cpu_job *job);
 int64_t das_cpu_image_offset(const das_problem *problem, int64_t frame, int64_t transmit, int64_t receive, int64_t point);
 
 /* Stores (or adds) one value; `im` is ignored by real images. */
-void das_cpu_store(das_type type, char *where, bool accumulate, double re, double im);
+static inline void das_cpu_store(das_type type, char *where, bool accumulate, double re, double im)
+{
+    float *f = (float *)(void *)where;
+    double *d = (double *)(void *)where;
+    const bool complex_image = type == DAS_TYPE_CF32 || type == DAS_TYPE_CF64;
+    if (type == DAS_TYPE_F32 || type == DAS_TYPE_CF32) {
+        f[0] = (float)(accumulate ? (double)f[0] + re : re);
+        if (complex_image)
+            f[1] = (float)(accumulate ? (double)f[1] + im : im);
+    } else {
+        d[0] = accumulate ? d[0] + re : re;
+        if (complex_image)
+            d[1] = accumulate ? d[1] + im : im;
+    }
+}
 
 /* ---- the general path: cpu_scalar.c (float), cpu_double.c ---- */
 

@@ -6,6 +6,9 @@
 enum {
     TILE_POINTS = 4096,
     ROW_BYTES = 1 << 22, /* of hoisted delays, which should stay in the second cache */
+    FRAMES_TILE_POINTS = 1024,
+    FRAMES_SUM_BYTES = 1 << 18,
+    FEWEST_FRAMES = 4,   /* for the frames path */
     MOST_FRAMES = 64,    /* of sums that a lane holds */
     MOST_REPEATS = 16    /* of one pair: they are added in float */
 };
@@ -92,7 +95,7 @@ static bool serves(const das_problem *problem)
     return problem->fast_paths && problem->precision != DAS_PRECISION_DOUBLE &&
            problem->interpolation != DAS_INTERPOLATION_LANCZOS && !problem->keep_receive &&
            problem->normalization == DAS_NORMALIZATION_NONE && problem->transmit_times_s == NULL &&
-           problem->receive_times_s == NULL && problem->frame_count <= MOST_FRAMES &&
+           problem->receive_times_s == NULL &&
            problem->sample_count < INT32_MAX / 2 &&
            (problem->complete && problem->unit_weight
                 ? true
@@ -117,13 +120,38 @@ void das_cpu_fast_choose(das_cpu_plan *plan, const das_problem *problem)
     for (int64_t t = 0; fast->shared && t < problem->transmit_count; t++)
         fast->shared = problem->transmit[t].start_time_s == 0.0 && problem->transmit[t].delay_s == problem->receive[t].delay_s;
 
+    /* Folding pays more than sharing weights among frames. */
+    const int64_t pairs = problem->transmit_stride == 0 ? problem->receive_count
+                                                        : problem->receive_count * problem->transmit_count;
+    const int64_t sample_floats = pairs * (problem->sample_count + DAS_CPU_BEFORE + DAS_CPU_AFTER);
+    fast->frames = problem->frame_count >= FEWEST_FRAMES && !fast->folded && problem->complete && problem->unit_weight &&
+                   problem->transmit_count <= (1 << 16) / problem->receive_count &&
+                   sample_floats < ((int64_t)1 << 40) / problem->frame_count;
+    if (!fast->frames && problem->frame_count > MOST_FRAMES)
+        return;
+
     /* The number of threads must not matter here: tiles decide how delays are rounded. */
-    int64_t target = TILE_POINTS;
+    int64_t target = fast->frames ? FRAMES_TILE_POINTS : TILE_POINTS;
+    if (fast->frames) {
+        fast->hoisted = problem->transmit_count > 1;
+        /* Large tiles read less of the data, as long as their sums stay in the second cache. */
+        while (target > 64 && target * problem->frame_count * (problem->data_complex ? 16 : 4) > FRAMES_SUM_BYTES)
+            target /= 2;
+    }
     const int64_t row_point = 4 * (1 + (fast->weighted ? 1 : 0) + (fast->rotated ? 2 : 0));
     while (target > 4 * kernels->lanes && ((fast->hoisted && problem->receive_count * target * row_point > ROW_BYTES) ||
-                                           target * problem->frame_count > 16 * TILE_POINTS ||
+                                           (!fast->frames && target * problem->frame_count > 16 * TILE_POINTS) ||
                                            grid->point_count / target < 8))
         target /= 2;
+
+    /* Shared data are in the cache anyway. */
+    fast->packed = fast->folded && fast->shared && problem->complete && problem->unit_weight && problem->sample_stride == 1 &&
+                   problem->sample_offset == 0.0 && problem->transmit_stride != 0 &&
+                   (problem->data_type == DAS_TYPE_F32 || problem->data_type == DAS_TYPE_I16);
+    fast->chunk_frames = problem->frame_count;
+    fast->packed_floats = fast->packed ? problem->frame_count * (problem->receive_count * (problem->receive_count + 1) / 2) *
+                                             problem->sample_count
+                                       : 0;
 
     int64_t group[3] = {1, 1, 1};
     grow(group, grid, kernels->lanes);
@@ -162,6 +190,17 @@ static void fill_local(das_cpu_fast *fast, const das_grid *grid)
                             fast->local[p][1] = (int16_t)(g1 + l1);
                             fast->local[p][2] = (int16_t)(g2 + l2);
                         }
+}
+
+void das_cpu_fast_frames(das_cpu_plan *plan, int64_t frames)
+{
+    das_cpu_fast *fast = &plan->fast;
+    const das_problem *problem = &plan->problem;
+    const int64_t lanes = fast->kernels->lanes, floats = frames * (problem->data_complex ? 2 : 1);
+    const int64_t traces = problem->receive_count * (problem->transmit_stride == 0 ? 1 : problem->transmit_count);
+    fast->chunk_frames = frames;
+    fast->frame_floats = (floats + lanes - 1) / lanes * lanes;
+    fast->packed_floats = traces * (problem->sample_count + DAS_CPU_BEFORE + DAS_CPU_AFTER) * fast->frame_floats;
 }
 
 void das_cpu_fast_keep(das_cpu_plan *plan, const das_problem *problem, das_cpu_arena *arena)

@@ -198,23 +198,48 @@ static bool fit_general(das_cpu_plan *plan, int64_t width, uint64_t room)
     return false;
 }
 
-/* The fast path with as many lanes as fit; its tiles never change, as they decide how delays are rounded. */
+/* Lanes of the fast path within `room`, with `packed` bytes set aside. */
+static bool fit_lanes(das_cpu_plan *plan, int64_t width, uint64_t room, uint64_t packed, bool all)
+{
+    plan->fast.lane_bytes = plan->fast.kernels->lane_bytes(plan) + plan->general.lane_bytes;
+    const uint64_t fitting = room > packed ? (room - packed) / plan->fast.lane_bytes : 0;
+    plan->lanes = minimum(width, plan->fast.tile_count);
+    if (fitting < (uint64_t)plan->lanes) {
+        if (all)
+            return false;
+        plan->lanes = (int64_t)fitting;
+    }
+    plan->slot_bytes = (uint64_t)plan->lanes * plan->fast.lane_bytes + packed;
+    plan->tiles = 1;
+    return plan->lanes > 0;
+}
+
+/* The fast path with as many lanes as fit. Its tiles never change, as they decide how delays are rounded; whether data
+ * are packed, and how many frames at a time, changes no sum. */
 static bool fit_fast(das_cpu_plan *plan, int64_t width, uint64_t room)
 {
     das_cpu_general *general = &plan->general;
+    das_cpu_fast *fast = &plan->fast;
     general->tile_points = 2 * SMALLEST_TILE;
     general->tile_count = 0;
     general->chunk_frames = minimum(plan->problem.frame_count, CHUNK_FRAMES);
     general->cached = general->outer_count > 1;
     general->lane_bytes = das_cpu_general_lane_f32(plan);
-    plan->fast.lane_bytes = plan->fast.kernels->lane_bytes(plan) + general->lane_bytes;
-    const uint64_t fitting = room / plan->fast.lane_bytes;
-    plan->lanes = minimum(width, plan->fast.tile_count);
-    if (fitting < (uint64_t)plan->lanes)
-        plan->lanes = (int64_t)fitting;
-    plan->slot_bytes = (uint64_t)plan->lanes * plan->fast.lane_bytes;
-    plan->tiles = 1;
-    return plan->lanes > 0;
+    if (fast->frames) {
+        for (int all = 1; all >= 0; all--)
+            for (int64_t frames = plan->problem.frame_count; frames > 0; frames /= 2) {
+                das_cpu_fast_frames(plan, frames);
+                if (fit_lanes(plan, width, room, (uint64_t)fast->packed_floats * sizeof(float), all != 0)) {
+                    plan->tiles = (int32_t)minimum((plan->problem.frame_count - 1) / frames + 1, INT32_MAX);
+                    return true;
+                }
+            }
+        return false;
+    }
+    if (fast->packed && fit_lanes(plan, width, room, (uint64_t)fast->packed_floats * sizeof(float), true))
+        return true;
+    fast->packed = false;
+    return fit_lanes(plan, width, room, 0, false);
 }
 
 static uint64_t room_of(const das_cpu_plan *plan, const das_problem *problem)
@@ -262,8 +287,9 @@ static void describe(const das_cpu_plan *plan, char *text, size_t size)
                  problem->precision == DAS_PRECISION_DOUBLE ? "double" : "float", (long long)plan->general.tile_points,
                  (long long)plan->lanes);
     else
-        snprintf(text, size, "cpu %s: %s%s tables, tiles of %lld x %lld x %lld points, %lld threads", isa,
-                 plan->fast.folded ? "folded " : "", interpolation, (long long)plan->fast.tile[0],
+        snprintf(text, size, "cpu %s: %s%s %s, tiles of %lld x %lld x %lld points, %lld threads", isa,
+                 plan->fast.packed ? "packed, folded " : plan->fast.folded ? "folded " : "", interpolation,
+                 plan->fast.frames ? "over frames" : "tables", (long long)plan->fast.tile[0],
                  (long long)plan->fast.tile[1], (long long)plan->fast.tile[2], (long long)plan->lanes);
 }
 

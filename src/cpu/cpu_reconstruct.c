@@ -10,7 +10,7 @@ int64_t das_cpu_next(das_cpu_job *job)
     const das_work *work = job->work;
     /* One lane at a time reports; the others go on. */
     if (work->progress != NULL && !atomic_flag_test_and_set(&job->reporting)) {
-        double fraction = (double)atomic_load(&job->units_done) / (double)job->unit_count;
+        double fraction = (double)(job->units_before + atomic_load(&job->units_done)) / (double)job->units_total;
         if (work->progress(work->progress_context, fraction) != 0)
             atomic_store(&job->cancelled, true);
         atomic_flag_clear(&job->reporting);
@@ -26,22 +26,6 @@ int64_t das_cpu_image_offset(const das_problem *problem, int64_t frame, int64_t 
     const int64_t element = problem->image_first + frame * strides[0] + transmit * strides[1] + receive * strides[2] +
                             i2 * strides[3] + i1 * strides[4] + i0 * strides[5];
     return element * (int64_t)das_type_bytes(problem->image_type);
-}
-
-void das_cpu_store(das_type type, char *where, bool accumulate, double re, double im)
-{
-    float *f = (float *)(void *)where;
-    double *d = (double *)(void *)where;
-    const bool complex_image = type == DAS_TYPE_CF32 || type == DAS_TYPE_CF64;
-    if (type == DAS_TYPE_F32 || type == DAS_TYPE_CF32) {
-        f[0] = (float)(accumulate ? (double)f[0] + re : re);
-        if (complex_image)
-            f[1] = (float)(accumulate ? (double)f[1] + im : im);
-    } else {
-        d[0] = accumulate ? d[0] + re : re;
-        if (complex_image)
-            d[1] = accumulate ? d[1] + im : im;
-    }
 }
 
 static void run_lane(void *argument, int64_t lane)
@@ -60,22 +44,46 @@ static das_status stamp(das_event *event, das_queue *queue, das_error *error)
     return event != NULL ? das_backend_cpu.event_record(event, queue, error) : DAS_OK;
 }
 
+static void pack_lane(void *argument, int64_t lane)
+{
+    das_cpu_job *job = argument;
+    job->plan->fast.kernels->pack(job, lane);
+}
+
 das_status das_cpu_reconstruct(das_plan *plan, das_slot *slot, das_queue *queue, const das_work *work, das_error *error)
 {
     das_cpu_plan *own = plan->impl;
+    const das_cpu_fast *fast = &own->fast;
+    das_work part = *work;
     das_cpu_job job = {.plan = own,
-                       .work = work,
+                       .work = &part,
                        .data = work->data->host_pointer,
                        .image = work->image->host_pointer,
                        .scratch = slot->impl,
-                       .unit_count = own->fast.kernels != NULL ? own->fast.tile_count : own->general.tile_count,
+                       .unit_count = fast->kernels != NULL ? fast->tile_count : own->general.tile_count,
                        .reporting = ATOMIC_FLAG_INIT};
-    atomic_init(&job.next_unit, 0);
-    atomic_init(&job.units_done, 0);
+    const int64_t chunk = fast->kernels != NULL && fast->frames ? fast->chunk_frames : work->frame_count;
+    job.units_total = job.unit_count * ((work->frame_count - 1) / chunk + 1);
+    if (fast->kernels != NULL && (fast->packed || fast->frames))
+        job.packed = (float *)(void *)(job.scratch + (uint64_t)own->lanes * fast->lane_bytes);
     atomic_init(&job.cancelled, false);
     stamp(work->begun, queue, error);
-    stamp(work->packed, queue, error); /* nothing is rearranged */
-    das_parallel(own->device, run_lane, &job, own->lanes);
+    for (int64_t frame = 0; frame < work->frame_count && !atomic_load(&job.cancelled); frame += chunk) {
+        part.first_frame = work->first_frame + frame;
+        part.image_first_frame = work->image_first_frame + frame;
+        part.frame_count = work->frame_count - frame < chunk ? work->frame_count - frame : chunk;
+        atomic_store(&job.next_unit, 0);
+        atomic_store(&job.units_done, 0);
+        atomic_store(&job.next_pack, 0);
+        if (fast->kernels != NULL && fast->packed)
+            das_cpu_fold(&job);
+        else if (fast->kernels != NULL && fast->frames)
+            das_parallel(own->device, pack_lane, &job, own->lanes);
+        if (frame == 0)
+            stamp(work->packed, queue, error);
+        das_parallel(own->device, run_lane, &job, own->lanes);
+        job.units_before += job.unit_count;
+    }
     if (!atomic_load(&job.cancelled) && work->progress != NULL && work->progress(work->progress_context, 1.0) != 0)
         atomic_store(&job.cancelled, true);
     stamp(work->computed, queue, error);

@@ -40,6 +40,11 @@ static inline vf v_gather(const float *p, vf y)
     return _mm256_i32gather_ps(p, _mm256_sub_epi32(_mm256_castps_si256(y), _mm256_set1_epi32(0x4b400000)), 4);
 }
 
+static inline void v_store_whole(int32_t *p, vf y, int32_t base)
+{
+    _mm256_storeu_si256((__m256i *)(void *)p, _mm256_add_epi32(_mm256_castps_si256(y), _mm256_set1_epi32(base - 0x4b400000)));
+}
+
 static inline vmask v_between(vf x, vf low, vf high)
 {
     return _mm256_and_ps(_mm256_cmp_ps(x, low, _CMP_GE_OQ), _mm256_cmp_ps(x, high, _CMP_LE_OQ));

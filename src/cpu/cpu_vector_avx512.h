@@ -37,6 +37,11 @@ static inline vf v_gather(const float *p, vf y)
     return _mm512_i32gather_ps(_mm512_sub_epi32(_mm512_castps_si512(y), _mm512_set1_epi32(0x4b400000)), p, 4);
 }
 
+static inline void v_store_whole(int32_t *p, vf y, int32_t base)
+{
+    _mm512_storeu_si512(p, _mm512_add_epi32(_mm512_castps_si512(y), _mm512_set1_epi32(base - 0x4b400000)));
+}
+
 static inline vmask v_between(vf x, vf low, vf high)
 {
     return _mm512_mask_cmp_ps_mask(_mm512_cmp_ps_mask(x, low, _CMP_GE_OQ), x, high, _CMP_LE_OQ);

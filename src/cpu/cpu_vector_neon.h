@@ -48,6 +48,11 @@ static inline vf v_gather(const float *p, vf y)
     return vld1q_f32(v);
 }
 
+static inline void v_store_whole(int32_t *p, vf y, int32_t base)
+{
+    vst1q_s32(p, vaddq_s32(vreinterpretq_s32_f32(y), vdupq_n_s32(base - 0x4b400000)));
+}
+
 static inline vmask v_between(vf x, vf low, vf high) { return vandq_u32(vcgeq_f32(x, low), vcleq_f32(x, high)); }
 static inline vf v_keep(vmask m, vf x) { return vreinterpretq_f32_u32(vandq_u32(m, vreinterpretq_u32_f32(x))); }
 

@@ -40,6 +40,13 @@ static inline vf v_gather(const float *p, vf y)
 static inline vf v_lookup1(const float *p, vf y) { return v_gather(p, y); }
 static inline vf v_lookup2(const float *p, vf y) { return v_gather(p, y); }
 
+/* The whole numbers plus base. */
+static inline void v_store_whole(int32_t *p, vf y, int32_t base)
+{
+    const vi n = (vi)y - 0x4b400000 + base;
+    memcpy(p, &n, sizeof n);
+}
+
 static inline vmask v_between(vf x, vf low, vf high) { return (x >= low) & (x <= high); }
 static inline vf v_keep(vmask m, vf x) { return (vf)((vi)x & m); }
 
