@@ -144,8 +144,11 @@ numbered := $(sort $(wildcard examples/[0-9]*.c))
 commands := $(sort $(wildcard examples/das_*.c))
 helpers  := $(filter-out $(numbered) $(commands),$(wildcard examples/*.c))
 bench_source := $(wildcard tests/das_bench.c)
-test_sources := $(sort $(wildcard tests/test_*.c))
-test_helpers := $(filter-out $(test_sources) $(bench_source) $(wildcard tests/fuzz_*.c),$(wildcard tests/*.c))
+# Tests of a backend's own parts need it built.
+missing := $(if $(with_cuda),,cuda) $(if $(with_opencl),,opencl)
+left_out := $(foreach m,$(missing),$(patsubst %,without=$(m):%,$(wildcard tests/test_$(m)_*.c)))
+test_sources := $(sort $(filter-out $(foreach m,$(missing),tests/test_$(m)_%.c),$(wildcard tests/test_*.c)))
+test_helpers := $(filter-out tests/test_%.c tests/fuzz_%.c $(bench_source),$(wildcard tests/*.c))
 test_scripts := $(sort $(wildcard tests/test_*.sh tests/test_*.py tests/*/test_*.sh tests/*/test_*.py tests/*/test_*.jl tests/*/test_*.m))
 
 buildable_commands := $(if $(cjson),$(commands),$(filter-out examples/das_image.c,$(commands)))
@@ -273,7 +276,7 @@ test_environment = DAS_BIN='$(abspath $(O)/bin)' DAS_LIB='$(abspath $(L))' DAS_B
 run_tests = $(test_environment) tests/run_tests.sh
 
 check: all tests
-	@$(run_tests) $(call selected,$(test_programs) $(test_scripts))
+	@$(run_tests) $(call selected,$(test_programs) $(test_scripts) $(left_out))
 
 # The ABI against the recorded one, with abidiff.
 check-abi: lib
@@ -283,21 +286,25 @@ check-abi: lib
 check-install: lib
 	@$(run_tests) tests/check_install.sh
 
-# The small tests under the sanitizers of the compiler.
-sanitized := $(call selected,$(test_sources))
+# The small tests under the sanitizers of the compiler. Threads without OpenCL, whose driver is not instrumented.
 sanitize_flags := -g -O1 -fno-omit-frame-pointer -fno-sanitize-recover=all
+asan_tests := $(filter-out tests/test_layout.c,$(test_sources))
+tsan_tests := $(filter tests/test_contract_%.c tests/test_fuzz.c,$(test_sources))
 check-sanitize:
 	@$(MAKE) --no-print-directory O=$(O)/asan CUDA=0 CFLAGS='$(sanitize_flags) -fsanitize=address,undefined $(CFLAGS)' tests
-	@$(MAKE) --no-print-directory O=$(O)/tsan CUDA=0 CFLAGS='$(sanitize_flags) -fsanitize=thread $(CFLAGS)' tests
-	@DAS_TEST_SMALL=1 ASAN_OPTIONS=detect_leaks=1 $(run_tests) \
-	    $(sanitized:tests/%.c=$(O)/asan/tests/%) $(sanitized:tests/%.c=$(O)/tsan/tests/%)
+	@$(MAKE) --no-print-directory O=$(O)/tsan CUDA=0 OPENCL=0 CFLAGS='$(sanitize_flags) -fsanitize=thread $(CFLAGS)' tests
+	@DAS_TEST_SMALL=1 LSAN_OPTIONS=suppressions=tests/leaks.txt:print_suppressions=0 $(run_tests) \
+	    "$(O)/asan/tests/test_conformance --cases 1" "$(O)/tsan/tests/test_conformance --device cpu --only repeat" \
+	    $(filter-out %/test_conformance,$(asan_tests:tests/%.c=$(O)/asan/tests/%)) $(tsan_tests:tests/%.c=$(O)/tsan/tests/%)
 
-# The library for aarch64, its tests under emulation.
+# The library for aarch64, its arithmetic under emulation.
 check-aarch64:
-	@$(MAKE) --no-print-directory O=$(O)/aarch64 CUDA=0 CC=aarch64-linux-gnu-gcc AR=aarch64-linux-gnu-ar \
+	@$(MAKE) --no-print-directory O=$(O)/aarch64 CUDA=0 OPENCL=0 CC=aarch64-linux-gnu-gcc AR=aarch64-linux-gnu-ar \
 	    OBJCOPY=aarch64-linux-gnu-objcopy PKG_CONFIG=false lib tests
 	@DAS_TEST_SMALL=1 TEST_RUNNER='qemu-aarch64 -L /usr/aarch64-linux-gnu' $(run_tests) \
-	    $(patsubst tests/%.c,$(O)/aarch64/tests/%,$(call selected,$(test_sources)))
+	    $(O)/aarch64/tests/test_layout "$(O)/aarch64/tests/test_conformance --device cpu --only table" \
+	    "$(O)/aarch64/tests/test_conformance --device cpu --only edges" \
+	    "$(O)/aarch64/tests/test_conformance --device cpu --only random --cases 1"
 
 bench: $(bench_program)
 	@tests/run_bench.sh $(O)/bin/das_bench

@@ -2,8 +2,10 @@
 # Runs test programs and scripts, prints their PASS, FAIL and SKIP lines and, last,
 # the totals. One that ends badly without saying so counts as a failure.
 #
-#     tests/run_tests.sh PROGRAM_OR_SCRIPT...
+#     tests/run_tests.sh TEST...
 #
+# TEST           a program or script, with its arguments behind it in the same word; or without=BACKEND:SOURCE,
+#                which is reported as skipped
 # TEST_RUNNER    words put before programs (an emulator)
 # TEST_TIMEOUT   seconds after which a test that hangs is ended (default 1800)
 set -u
@@ -12,10 +14,16 @@ log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 for test in "$@"; do
     case $test in
+    without=*)
+        source=${test#*:}
+        echo "SKIP $(basename "${source%.c}"): this build is without the $(sed 's/without=\(.*\):.*/\1/' <<<"$test") backend"
+        skipped=$((skipped + 1))
+        continue
+        ;;
     *.sh) command=(bash "$test") ;;
     *.py) command=("${PYTHON:-python3}" "$test") ;;
     *.jl | *.m) command=("$test") ;;
-    *) command=(${TEST_RUNNER:-} "$test") ;;
+    *) read -r -a command <<<"${TEST_RUNNER:-} $test" ;;
     esac
     echo "== $test"
     start=$SECONDS
