@@ -318,12 +318,12 @@ __kernel void das_general(
             }
 #elif DAS_APERTURE
             {
-                das_value w, q = das_aperture(p, das_vector_load(elements + r * ELEMENT_REALS + ELEMENT_POSITION),
+                das_value w, margin = das_aperture(p, das_vector_load(elements + r * ELEMENT_REALS + ELEMENT_POSITION),
                                               das_vector_load(elements + r * ELEMENT_REALS + ELEMENT_NORMAL),
                                               reals[REAL_INVERSE_2F], reals[REAL_TOLERANCE_M]);
-                if (q < DAS_VALUE(0.0))
+                if (margin < DAS_VALUE(0.0))
                     continue;
-                w = das_window_weight(DAS_WINDOW, q, das_real_value(reals[REAL_WINDOW]), window, longs[LONG_WINDOW_COUNT]);
+                w = das_window_weight(DAS_WINDOW, margin, das_real_value(reals[REAL_WINDOW]), window, longs[LONG_WINDOW_COUNT]);
                 if (w == DAS_VALUE(0.0))
                     continue;
                 weight *= w;
