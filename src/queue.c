@@ -125,17 +125,17 @@ das_status das_queue_check(das_queue *queue, das_error *error)
 das_status das_queue_wait(das_queue *queue, das_error *error)
 {
     DAS_REQUIRE_POINTER(queue, error);
-    das_status status = das_device_check(queue->device, error);
-    if (status != DAS_OK)
-        return status;
-    status = queue->device->backend->queue_wait(queue, error);
+    if (!das_device_reachable(queue->device))
+        return das_device_check(queue->device, error);
+    /* On a lost device too: until then the caller's memory may be in use. */
+    das_status status = queue->device->backend->queue_wait(queue, error);
     pthread_mutex_lock(&queue->mutex);
     if (queue->failure.status != DAS_OK) {
         status = das_fail(error, queue->failure.status, "%s", queue->failure.message);
         queue->failure = (das_error)DAS_ERROR_INIT;
     }
     pthread_mutex_unlock(&queue->mutex);
-    return status;
+    return status != DAS_OK ? status : das_device_check(queue->device, error);
 }
 
 das_status das_queue_wait_event(das_queue *queue, das_event *event, das_error *error)

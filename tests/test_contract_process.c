@@ -179,7 +179,8 @@ static void described_as(const char *isa, const char *by_environment, const char
     OK(das_device_options_create(&options, E));
     OK(das_device_options_set_isa(options, isa, E));
     if (expected_name == NULL) {
-        REFUSED(das_device_open("cpu", options, &device, E), DAS_ERROR_UNSUPPORTED, "isa", isa != NULL ? isa : by_environment);
+        REFUSED(das_device_open("cpu", options, &device, E), DAS_ERROR_UNSUPPORTED, isa != NULL ? "isa" : "DAS_CPU_ISA",
+                isa != NULL ? isa : by_environment);
         EXPECT(device == NULL);
     } else if (OK(das_device_open("cpu", options, &device, E)) && OK(das_device_get_info(device, &info, E))) {
         EXPECT_MSG(strstr(info.description, expected_name) != NULL, "described as %s", info.description);

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -469,6 +470,45 @@ static void lost_device(void)
     test_end();
 }
 
+typedef struct waiter {
+    das_queue *queue;
+    das_status status;
+    atomic_int done;
+} waiter;
+
+static void *wait_later(void *argument)
+{
+    waiter *w = argument;
+    w->status = das_queue_wait(w->queue, NULL);
+    atomic_store(&w->done, 1);
+    return NULL;
+}
+
+/* Memory of the caller may be in use until the wait returns, also when the device is lost meanwhile. */
+static void wait_on_lost_device(void)
+{
+    rig r;
+    test_begin("mock: waiting for a queue of a lost device still waits");
+    if (rig_create(&r, "mock", 1)) {
+        das_mock_hold(r.other);
+        OK(das_buffer_download(r.other, r.image, 0, r.pixels, sizeof r.pixels, E));
+        das_mock_fail_command(1, DAS_ERROR_DEVICE_LOST);
+        OK(das_buffer_upload(r.queue, r.data, 0, r.scene.data, 4, E));
+        das_mock_await_pending(r.queue, 0);
+        waiter w = {.queue = r.other};
+        pthread_t thread;
+        EXPECT_INT(pthread_create(&thread, NULL, wait_later, &w), 0);
+        while (!das_mock_is_awaited(r.other) && !atomic_load(&w.done))
+            sched_yield();
+        EXPECT_MSG(!atomic_load(&w.done), "the wait returned while the copy was pending");
+        das_mock_release(r.other);
+        pthread_join(thread, NULL);
+        EXPECT_INT(w.status, DAS_ERROR_DEVICE_LOST);
+        rig_destroy(&r);
+    }
+    test_end();
+}
+
 /* ---- timing ---- */
 
 static void timing(void)
@@ -644,6 +684,7 @@ int main(void)
     slot_memory();
     later_failures();
     lost_device();
+    wait_on_lost_device();
     timing();
     contract_each_device(any_timing);
     contract_each_device(progress);
