@@ -14,6 +14,9 @@
     X(DAS_CUDA_TILE_NEAREST, "das_tile_nearest")             \
     X(DAS_CUDA_TILE_LINEAR, "das_tile_linear")               \
     X(DAS_CUDA_TILE_CUBIC, "das_tile_cubic")                 \
+    X(DAS_CUDA_TILE_NEAREST_LINE, "das_tile_nearest_line")   \
+    X(DAS_CUDA_TILE_LINEAR_LINE, "das_tile_linear_line")     \
+    X(DAS_CUDA_TILE_CUBIC_LINE, "das_tile_cubic_line")       \
     X(DAS_CUDA_TILE_NEAREST_IQ, "das_tile_nearest_iq")       \
     X(DAS_CUDA_TILE_LINEAR_IQ, "das_tile_linear_iq")         \
     X(DAS_CUDA_TILE_CUBIC_IQ, "das_tile_cubic_iq")

@@ -43,9 +43,13 @@ KERNEL(256) das_pack(const __grid_constant__ das_cuda_tile q) { das_tiles::pack(
         extern __shared__ __align__(16) char shared[];                          \
         das_tiles::function(q, shared);                                         \
     }
-TILE_KERNEL(das_tile_nearest, tile_real<0>)
-TILE_KERNEL(das_tile_linear, tile_real<1>)
-TILE_KERNEL(das_tile_cubic, tile_real<2>)
+#define COMMA ,
+TILE_KERNEL(das_tile_nearest, tile_real<0 COMMA false>)
+TILE_KERNEL(das_tile_linear, tile_real<1 COMMA false>)
+TILE_KERNEL(das_tile_cubic, tile_real<2 COMMA false>)
+TILE_KERNEL(das_tile_nearest_line, tile_real<0 COMMA true>)
+TILE_KERNEL(das_tile_linear_line, tile_real<1 COMMA true>)
+TILE_KERNEL(das_tile_cubic_line, tile_real<2 COMMA true>)
 TILE_KERNEL(das_tile_nearest_iq, tile_iq<0>)
 TILE_KERNEL(das_tile_linear_iq, tile_iq<1>)
 TILE_KERNEL(das_tile_cubic_iq, tile_iq<2>)

@@ -89,8 +89,8 @@ static void choose_tile(const das_cuda_device *device, const das_problem *proble
     int words = (problem->data_complex ? 2 : 1) * (kind == 0 ? 1 : 2 * kind);
     /* Stages, copies for the next, and what the tables of cuda_tile.cuh take per transmit and per element, rounded up. */
     int copies = kind == 0 ? 0 : problem->data_complex ? 16 * 36 * 16 : kind == 1 ? 32 * 512 : 16 * 20 * 16;
-    layout->shared_bytes = (uint32_t)((kind == 0 ? 4 : 3) * rows * DAS_CUDA_TILE_WINDOW * words * 4 + copies + 48 * (int)(problem->transmit_count + 32) +
-                                      48 * (int)(problem->receive_count + 8));
+    layout->shared_bytes = (uint32_t)((kind == 0 ? 4 : 3) * rows * DAS_CUDA_TILE_WINDOW * words * 4 + copies +
+                                      64 * (int)(problem->transmit_count + 32) + 64 * (int)(problem->receive_count + 8));
     if ((int64_t)layout->shared_bytes + 4096 > device->shared_bytes)
         return;
     layout->kernel = kernels[problem->data_complex][kind];
@@ -119,6 +119,19 @@ static void choose_tile(const das_cuda_device *device, const das_problem *proble
         if (normal[0] != 0.0 || normal[1] != 0.0 || normal[2] != 1.0)
             shape->z_normals = 0;
     }
+    const double *at = problem->receive[0].position;
+    shape->line = !(problem->f_number > 0.0);
+    for (int64_t r = 0; r < problem->receive_count; r++)
+        if (problem->receive[r].position[1] != at[1] || problem->receive[r].position[2] != at[2])
+            shape->line = 0;
+    for (int64_t t = 0; t < problem->transmit_count; t++) {
+        const das_transmit *transmit = &problem->transmit[t];
+        bool point = transmit->kind == DAS_TRANSMIT_ELEMENT || transmit->kind == DAS_TRANSMIT_DIVERGING;
+        if (!point || transmit->point[1] != at[1] || transmit->point[2] != at[2])
+            shape->line = 0;
+    }
+    if (shape->line && !problem->data_complex)
+        layout->kernel = (das_cuda_kernel)(DAS_CUDA_TILE_NEAREST_LINE + kind);
     layout->chunk_transmits = rows;
     layout->tile = true;
 }

@@ -93,6 +93,7 @@ typedef struct das_cuda_tile {
     int32_t first_tile, first_slice; /* of the launch */
     float radius; /* of a tile, in samples of one-way path */
     int32_t z_normals; /* all elements look along z */
+    int32_t line;      /* transmits are points, which have the elements' one y and z; no aperture: kernels of their own */
     uint32_t magic;    /* bits of DAS_CUDA_MAGIC: not a constant to the compiler, which would add it to every index apart */
 } das_cuda_tile;
 

@@ -143,13 +143,12 @@ __device__ static void pack(const das_cuda_tile &q)
  * Arithmetic
  * ------------------------------------------------------------------------- */
 
-/* Square root of x in 1e-30 .. 1e30 to 1e-13: a float estimate and one Newton step. Exponents are
- * moved by hand, because conversions between double and float are slow. */
+/* Square root of x in 1e-30 .. 1e30 to 1e-12: an estimate in float from the upper half, and one Newton step. Exponents
+ * are moved by hand, because conversions between double and float are slow. */
 __device__ static __forceinline__ double root(double x)
 {
-    const unsigned hi = (unsigned)__double2hiint(x) - 0x38000000u, lo = (unsigned)__double2loint(x);
     float y;
-    asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(__uint_as_float(__funnelshift_l(lo, hi, 3))));
+    asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(__int_as_float((__double2hiint(x) << 3) + 0x40000000)));
     const unsigned bits = __float_as_uint(y);
     const double r = __hiloint2double((int)((bits >> 3) + 0x38000000u), (int)(bits << 29));
     const double g = x * r;
@@ -259,8 +258,9 @@ template <int KIND, bool IQ> struct strip {
     static const int BEFORE = KIND == 2 ? CHUNK : 0, AFTER = KIND == 0 || L::SPLIT == 1 ? 0 : CHUNK; /* neighbours, rounded up */
     static const int CHUNKS = (BEFORE + LENGTH + AFTER) / CHUNK;
     static const int RAW = CHUNKS * 16; /* bytes of a strip before entries are made */
-    unsigned from[L::STRIPS];  /* where in `packed` a window starting at sample 0 of the row's first record has the strip */
+    unsigned from[L::STRIPS];  /* this thread's first chunk of a window starting at sample 0 of the row's first record */
     int reference[L::STRIPS]; /* of the row, less half_window */
+    unsigned place;           /* of that chunk: in a stage (nearest), or in shared memory */
 
     /* Read anew each time: what is derived from them would take registers through the sum. */
     static __device__ __forceinline__ int lane_now()
@@ -280,29 +280,32 @@ template <int KIND, bool IQ> struct strip {
 
     /* offset(row) is where the row's records start, in samples; a row beyond `rows` takes zeros from before a record. */
     template <typename Offset>
-    __device__ __forceinline__ void begin(const das_cuda_tile &q, int rows, const int *references, Offset offset)
+    __device__ __forceinline__ void begin(const das_cuda_tile &q, int rows, const int *references, unsigned raw, Offset offset)
     {
+        const int warp = threadIdx.x >> 5, lane = threadIdx.x & 31;
+        place = KIND == 0 ? threadIdx.x * 16 : raw + warp * L::STRIPS * RAW + lane * 16;
 #pragma unroll
         for (int i = 0; i < L::STRIPS; i++) {
-            const int warp = threadIdx.x >> 5, j = min(row(warp, i), rows - 1);
+            const int j = min(row(warp, i), rows - 1);
             reference[i] = j < row(warp, i) ? -(1 << 29) : references[j] - q.half_window;
-            from[i] = offset(j) + q.lead + start(warp, i) - BEFORE;
+            from[i] = offset(j) + q.lead + start(warp, i) - BEFORE + lane * CHUNK;
         }
     }
 
-    /* To `stage` (nearest) or `raw`. Of a folded matrix, elements below a row's group give other records, which are not used. */
-    __device__ __forceinline__ void fetch(const das_cuda_tile &q, unsigned stage, unsigned raw, unsigned offset, int other_reference) const
+    /* To `stage` (nearest) or to the place for copies. Of a folded matrix, elements below a row's group give other records,
+     * which are not used. */
+    __device__ __forceinline__ void fetch(const das_cuda_tile &q, unsigned stage, unsigned offset, int other_reference) const
     {
-        const int lane = lane_now(), warp = warp_now();
+        const int lane = lane_now();
 #pragma unroll
         for (int i = 0; i < L::STRIPS; i++) {
             const int base = min(max(reference[i] + other_reference, -WINDOW), ((int)q.sample_count + 3) & ~3);
-            const float *at = (const float *)q.packed + (unsigned long long)((from[i] + offset + base + lane * CHUNK) * L::PARTS);
-            const unsigned to = (KIND == 0 ? stage + (row(warp, i) * WINDOW + start(warp, i)) * (4 * L::PARTS) : raw + (warp * L::STRIPS + i) * RAW) + lane * 16;
+            const float *at = (const float *)q.packed + (unsigned long long)((from[i] + offset + base) * L::PARTS);
+            const unsigned to = KIND == 0 ? stage + place + i * (16 / L::SPLIT) * WINDOW * 4 * L::PARTS : place + i * RAW;
 #pragma unroll
             for (int chunk = 0; chunk < CHUNKS; chunk += 32) /* once or twice */
                 if ((CHUNKS - chunk >= 32 || chunk + lane < CHUNKS) &&
-                    start(warp, i) - BEFORE + (chunk + lane) * CHUNK < q.window + BEFORE + AFTER + (KIND > 0))
+                    (L::SPLIT == 1 ? 0 : start(warp_now(), i)) - BEFORE + (chunk + lane) * CHUNK < q.window + BEFORE + AFTER + (KIND > 0))
                     copy_async(to + chunk * 16, at + chunk * 4);
         }
     }
@@ -317,11 +320,14 @@ template <int KIND, bool IQ> struct strip {
             float *out = (float *)to + (row(warp, i) * WINDOW + start(warp, i)) * L::WORDS;
             if (KIND == 1 && !IQ) {
                 /* Samples 2 lane and 2 lane + 1, and those 64 further: 16 bytes a lane without bank conflicts. */
+                const float2 u[2] = {*(const float2 *)(in + 2 * lane), *(const float2 *)(in + 64 + 2 * lane)};
+                /* The next lane's; after the last comes the other half's first. */
+                const float after[2] = {__shfl_sync(~0u, lane == 0 ? u[1].x : u[0].x, lane + 1), __shfl_sync(~0u, u[1].x, lane + 1)};
 #pragma unroll
                 for (int h = 0; h < 2; h++) {
                     const int at = 64 * h + 2 * lane;
-                    const float2 v = *(const float2 *)(in + at);
-                    const float next = in[min(at + 2, WINDOW - 1)], d0 = v.y - v.x, d1 = next - v.y;
+                    const float2 v = u[h];
+                    const float next = after[h], d0 = v.y - v.x, d1 = next - v.y;
                     const float position = (float)(at - q.half_window);
                     *(float4 *)(out + 2 * at) = make_float4(__fmaf_rn(-position, d0, v.x), d0, __fmaf_rn(-position - 1.0f, d1, v.y), d1);
                 }
@@ -397,6 +403,7 @@ struct split_barrier {
     __device__ __forceinline__ void begin(unsigned long long *place)
     {
         address = (unsigned)__cvta_generic_to_shared(place);
+        asm volatile("mov.u32 %0, %0;" : "+r"(address)); /* kept, not computed again each time */
         phase = 0;
 #if __CUDA_ARCH__ >= 800
         if (threadIdx.x == 0)
@@ -454,7 +461,7 @@ struct tile_points {
         return r;
     }
 
-    __device__ __forceinline__ void begin(const das_cuda_tile &q)
+    template <bool LINE> __device__ __forceinline__ void begin(const das_cuda_tile &q)
     {
         const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
         const int order = q.first_tile + blockIdx.x, tile = q.reversed ? q.tiles_a * q.tiles_b - 1 - order : order;
@@ -465,6 +472,12 @@ struct tile_points {
         b0 = tile_b * DAS_CUDA_TILE + (lane >> 3) + 8 * (warp >> 2);
         middle = position(q, tile_a * DAS_CUDA_TILE + 0.5 * (DAS_CUDA_TILE - 1), tile_b * DAS_CUDA_TILE + 0.5 * (DAS_CUDA_TILE - 1));
         p = position(q, a0, b0);
+        if (LINE) { /* all sources and elements at one y and z: of these, squares are all that is needed */
+            const das_cuda_element &e = *(const das_cuda_element *)q.common.element;
+            const point3 d0 = offset(q, 0, 0.0, e.scaled[1], e.scaled[2]), d1 = offset(q, 1, 0.0, e.scaled[1], e.scaled[2]);
+            p.y = square_distance(0.0, d0.y, d0.z);
+            p.z = square_distance(0.0, d1.y, d1.z);
+        }
     }
 
     /* From a place x to point i. */
@@ -477,6 +490,19 @@ struct tile_points {
             d.z += q.second[2];
         }
         return d;
+    }
+
+    /* Squared distance of point i from (x, y, z), which with LINE is on the line. */
+    template <bool LINE> __device__ __forceinline__ double square(const das_cuda_tile &q, int i, double x, double y, double z) const
+    {
+        if (LINE) {
+            double dx = p.x - x;
+            if (i == 1)
+                dx += q.second[0];
+            return __fma_rn(dx, dx, i == 0 ? p.y : p.z);
+        }
+        const point3 d = offset(q, i, x, y, z);
+        return square_distance(d.x, d.y, d.z);
     }
 
     __device__ __forceinline__ void store(const das_cuda_tile &q, const float2 *sum) const
@@ -526,24 +552,30 @@ __device__ static bool tile_meets_aperture(const das_cuda_tile &q, const das_cud
     return h + reach > 0.0 && l - reach <= (h + reach) * q.common.inverse_2f;
 }
 
-/* Writes the numbers 0 .. count - 1 that satisfy take(), with the bits that it adds, in order. By one warp. */
-template <typename Take> __device__ static __forceinline__ int make_list(unsigned short *list, int count, Take take)
+/* Writes the entries of those numbers 0 .. count - 1 for which take(number, entry) is true, in order. By one warp. */
+template <typename T, typename Take> __device__ static __forceinline__ int make_list(T *list, int count, Take take)
 {
     const int lane = threadIdx.x & 31;
     int taken_count = 0;
     for (int first = 0; first < count; first += 32) {
-        int entry = -1;
-        if (first + lane < count)
-            entry = take(first + lane);
-        const unsigned taken = __ballot_sync(~0u, entry >= 0);
-        if (entry >= 0)
-            list[taken_count + __popc(taken & ((1u << lane) - 1))] = (unsigned short)entry;
+        T entry;
+        const bool take_it = first + lane < count && take(first + lane, entry);
+        const unsigned taken = __ballot_sync(~0u, take_it);
+        if (take_it)
+            list[taken_count + __popc(taken & ((1u << lane) - 1))] = entry;
         taken_count += __popc(taken);
     }
     return taken_count;
 }
 
-const int FULL = 0x8000; /* in a list: all rows, all within the record */
+/* A step: an element (complex data: a transmit) and what is to be done with it. */
+struct __align__(16) step {
+    unsigned offset; /* of its records */
+    int reference;
+    int number;
+    int flags; /* bits g and 8 + g: group g of the rows meets the record, lies within it */
+};
+const int FULL = 1 << 31; /* all rows, all within the record: flags < 0 */
 
 /* Aperture weight of an element for a point: distances along and across its normal, squared distance. */
 __device__ static __forceinline__ float aperture_weight(const das_cuda_params &c, double h, double square)
@@ -561,29 +593,56 @@ __device__ static __forceinline__ double along_normal(const das_cuda_tile &q, co
     return q.z_normals ? dz : __fma_rn(dx, e.normal[0], __fma_rn(dy, e.normal[1], dz * e.normal[2]));
 }
 
-/* Real data. Rows are transmits, and elements are taken one after the other. */
-template <int KIND> __device__ static __forceinline__ void tile_real(const das_cuda_tile &q, char *shared)
+/* What a step needs of a transmit or element: a point (or a plane's direction), and its constant less the reference (for
+ * a plane with the distance to its origin). */
+struct source {
+    double2 xy, z_shift;
+};
+
+__device__ static __forceinline__ source source_of(const das_cuda_transmit &t, int reference)
+{
+    const bool plane = t.wave == DAS_WAVE_PLANE;
+    const double *v = plane ? t.direction : t.scaled;
+    const double origin = t.scaled[0] * t.direction[0] + t.scaled[1] * t.direction[1] + t.scaled[2] * t.direction[2];
+    return {{v[0], v[1]}, {v[2], t.constant - reference - (plane ? origin : 0.0)}};
+}
+
+template <bool LINE>
+__device__ static __forceinline__ double source_delay(const das_cuda_tile &q, const tile_points &points, int i, const source &v, int wave)
+{
+    if (LINE || wave == DAS_WAVE_POINT)
+        return root(points.square<LINE>(q, i, v.xy.x, v.xy.y, v.z_shift.x)) + v.z_shift.y;
+    if (wave != DAS_WAVE_PLANE)
+        return v.z_shift.y;
+    const point3 d = points.offset(q, i, 0.0, 0.0, 0.0);
+    return __fma_rn(d.x, v.xy.x, __fma_rn(d.y, v.xy.y, __fma_rn(d.z, v.z_shift.x, v.z_shift.y)));
+}
+
+/* Real data. Rows are transmits, and elements are taken one after the other. LINE: sources and elements share y and z, and
+ * there is no aperture. */
+template <int KIND, bool LINE> __device__ static __forceinline__ void tile_real(const das_cuda_tile &q, char *shared)
 {
     typedef layout<KIND, false> L;
     const int GROUPS = L::ROWS / L::GROUP;
     const das_cuda_params &c = q.common;
+    const bool with_aperture = !LINE && c.aperture;
     const int tid = threadIdx.x, lane = tid & 31, warp = tid >> 5;
     const int receives = (int)c.receive_count, transmits = q.end_row_transmit - q.first_row_transmit;
 
-    /* Shared memory: the stages; what is copied for the next; of each element position and constant less reference; references of elements and
-     * transmits; elements of the aperture; those that a block of transmits visits. */
+    /* Shared memory: the stages; what is copied for the next; elements; steps; references of elements, of transmits
+     * (whole blocks); elements of the aperture. */
     char *raw = shared + L::STAGES * L::BYTES;
-    double2 *table = (double2 *)(raw + (KIND == 0 ? 0 : 16 * L::STRIPS * strip<KIND, false>::RAW));
-    int *reference_r = (int *)(table + 2 * receives), *reference_t = reference_r + ((receives + 3) & ~3);
+    source *elements = (source *)(raw + (KIND == 0 ? 0 : 16 * L::STRIPS * strip<KIND, false>::RAW));
+    step *steps = (step *)(elements + receives);
+    int *reference_r = (int *)(steps + receives), *reference_t = reference_r + ((receives + 3) & ~3);
     unsigned short *aperture = (unsigned short *)(reference_t + (transmits + L::ROWS - 1) / L::ROWS * L::ROWS);
-    unsigned short *visit = aperture + ((receives + 3) & ~3);
-    __shared__ int visit_count;
+    __shared__ int step_count;
     __shared__ unsigned long long barrier_place;
     /* Ranges of an element's reference for which a group of rows meets the record, and lies within it. */
     __shared__ int4 group_range[GROUPS];
 
     tile_points points;
-    points.begin(q);
+    points.begin<LINE>(q);
     split_barrier barrier;
     barrier.begin(&barrier_place);
     const das_cuda_transmit *transmit = (const das_cuda_transmit *)c.transmit;
@@ -597,21 +656,21 @@ template <int KIND> __device__ static __forceinline__ void tile_real(const das_c
         const double s = root(square_distance(points.middle.x - e.scaled[0], points.middle.y - e.scaled[1], points.middle.z - e.scaled[2]));
         const int reference = reference_of(s + e.constant);
         reference_r[i] = reference;
-        table[2 * i] = make_double2(e.scaled[0], e.scaled[1]);
-        table[2 * i + 1] = make_double2(e.scaled[2], e.constant - reference);
+        elements[i] = {{e.scaled[0], e.scaled[1]}, {e.scaled[2], e.constant - reference}};
     }
     int aperture_count = receives;
     if (warp == 0)
-        aperture_count = make_list(aperture, receives, [&](int k) {
-            return c.aperture && !tile_meets_aperture(q, element[k], points.middle) ? -1 : k;
+        aperture_count = make_list(aperture, receives, [&](int k, unsigned short &entry) {
+            entry = (unsigned short)k;
+            return !with_aperture || tile_meets_aperture(q, element[k], points.middle);
         });
 
     const unsigned stage_base = (unsigned)__cvta_generic_to_shared(shared), raw_base = (unsigned)__cvta_generic_to_shared(raw);
     const int last = (int)q.sample_count - 1;
-    float2 sum[POINTS], total[POINTS];
+    float total[POINTS];
 #pragma unroll
     for (int i = 0; i < POINTS; i++)
-        sum[i] = total[i] = make_float2(0.0f, 0.0f);
+        total[i] = 0.0f;
 
     for (int n0 = 0; n0 < transmits; n0 += L::ROWS) {
         const int *reference = reference_t + n0;
@@ -628,19 +687,27 @@ template <int KIND> __device__ static __forceinline__ void tile_real(const das_c
                 group_range[lane] = least > most ? make_int4(1, 0, 1, 0) : make_int4(-most, last - least, -least, last - 1 - most);
             }
             __syncwarp();
-            const int count = make_list(visit, aperture_count, [&](int at) {
+            const int count = make_list(steps, aperture_count, [&](int at, step &entry) {
                 const int k = aperture[at], r = reference_r[k];
-                bool any = false, all = true;
+                entry.offset = (unsigned)(k * q.stride);
+                entry.reference = r;
+                entry.number = k;
+                entry.flags = 0;
+                bool all = true;
                 for (int g = 0; g < GROUPS; g++) {
                     const int4 range = group_range[g];
                     const bool below = q.folded && k < first_n + g * L::GROUP; /* the diagonal: nothing there */
-                    any = any || (!below && r >= range.x && r <= range.y);
-                    all = all && !below && r >= (KIND == 0 ? range.x : range.z) && r <= (KIND == 0 ? range.y : range.w);
+                    const bool meets = !below && r >= range.x && r <= range.y;
+                    const bool within = meets && (KIND == 0 || (r >= range.z && r <= range.w));
+                    entry.flags |= (meets ? 1 << g : 0) | (within ? 256 << g : 0);
+                    all = all && within;
                 }
-                return any ? k | (all ? FULL : 0) : -1;
+                const bool any = entry.flags != 0;
+                entry.flags |= all ? FULL : 0;
+                return any;
             });
             if (lane == 0)
-                visit_count = count;
+                step_count = count;
         }
 
         /* Delays of the points from these transmits, relative to the references. */
@@ -648,21 +715,21 @@ template <int KIND> __device__ static __forceinline__ void tile_real(const das_c
 #pragma unroll
         for (int j = 0; j < L::ROWS; j++) {
             const das_cuda_transmit &t = transmit[first_n + min(j, rows - 1)];
-            const double shift = t.constant - reference[j];
+            const source v = source_of(t, reference[j]);
 #pragma unroll
             for (int i = 0; i < POINTS; i++)
-                delay[i][j] = (float)(transmit_delay(t, points.offset(q, i, t.scaled[0], t.scaled[1], t.scaled[2])) + shift);
+                delay[i][j] = (float)source_delay<LINE>(q, points, i, v, t.wave);
         }
         strip<KIND, false> next;
-        next.begin(q, rows, reference, [&](int j) { return (unsigned)(packed_row(q, first_n + j, 0) * q.stride); });
+        next.begin(q, rows, reference, raw_base, [&](int j) { return (unsigned)(packed_row(q, first_n + j, 0) * q.stride); });
         __syncthreads();
 
-        const int visits = visit_count;
+        const int count = step_count;
         auto fetch = [&](int at) {
-            const int k = visit[at] & ~FULL;
-            next.fetch(q, stage_base + at % L::STAGES * L::BYTES, raw_base, k * q.stride, reference_r[k]);
+            const int2 entry = *(const int2 *)&steps[at];
+            next.fetch(q, stage_base + (unsigned)at % L::STAGES * L::BYTES, entry.x, entry.y);
         };
-        if (visits > 0) {
+        if (count > 0) {
             fetch(0);
             copies_done();
             __syncwarp();
@@ -670,83 +737,98 @@ template <int KIND> __device__ static __forceinline__ void tile_real(const das_c
                 next.stage(q, shared, raw);
         }
         __syncthreads();
-        if (visits > 1)
+        if (count > 1)
             fetch(1);
-        for (int at = 0; at < visits; at++) {
-            const int entry = visit[at], k = entry & ~FULL;
-            copies_done();
-            if (KIND > 0 && at + 1 < visits) {
-                __syncwarp();
-                next.stage(q, shared + (at + 1) % L::STAGES * L::BYTES, raw);
-            }
-            barrier.arrive();
-            if (at + 2 < visits)
-                fetch(at + 2);
+        int at = 0;
+        while (at < count) {
+            const int end = min(count, at + 64); /* rounding grows with the length of a sum */
+            float sum[POINTS];
+#pragma unroll
+            for (int i = 0; i < POINTS; i++)
+                sum[i] = 0.0f;
+            for (; at < end; at++) {
+                const step now = steps[at];
+                copies_done();
+                if (KIND > 0 && at + 1 < count) {
+                    __syncwarp();
+                    next.stage(q, shared + (unsigned)(at + 1) % L::STAGES * L::BYTES, raw);
+                }
+                barrier.arrive();
+                if (at + 2 < count)
+                    fetch(at + 2);
 
-            const double2 exy = table[2 * k], ezs = table[2 * k + 1];
-            float receive[POINTS], weight[POINTS], part[POINTS];
-            bool any = true;
+                const source v = elements[now.number];
+                float receive[POINTS], part[POINTS];
 #pragma unroll
-            for (int i = 0; i < POINTS; i++) {
-                const point3 d = points.offset(q, i, exy.x, exy.y, ezs.x);
-                const double square = square_distance(d.x, d.y, d.z);
-                receive[i] = (float)(root(square) + ezs.y);
-                part[i] = 0.0f;
-                if (c.aperture)
-                    weight[i] = aperture_weight(c, along_normal(q, element[k], d.x, d.y, d.z), square);
-            }
-            if (c.aperture)
-                any = __any_sync(~0u, weight[0] != 0.0f || weight[1] != 0.0f);
+                for (int i = 0; i < POINTS; i++) {
+                    receive[i] = (float)(root(points.square<LINE>(q, i, v.xy.x, v.xy.y, v.z_shift.x)) + v.z_shift.y);
+                    part[i] = 0.0f;
+                }
+                float weight[POINTS];
+                bool any = true;
+                if (with_aperture) {
+#pragma unroll
+                    for (int i = 0; i < POINTS; i++) {
+                        const point3 d = points.offset(q, i, v.xy.x, v.xy.y, v.z_shift.x);
+                        weight[i] = aperture_weight(c, along_normal(q, element[now.number], d.x, d.y, d.z), square_distance(d.x, d.y, d.z));
+                    }
+                    any = __any_sync(~0u, weight[0] != 0.0f || weight[1] != 0.0f);
+                }
 
-            /* Address of the entry of position 0 in row 0, less that of the magic number's bits. */
-            const unsigned origin = stage_base + at % L::STAGES * L::BYTES + ((q.half_window - q.magic) << L::SHIFT);
-            if (any && (entry & FULL)) {
+                /* Address of the entry of position 0 in row 0, less that of the magic number's bits. */
+                const unsigned origin = stage_base + (unsigned)at % L::STAGES * L::BYTES + ((q.half_window - q.magic) << L::SHIFT);
+                if (any && now.flags < 0) {
 #pragma unroll
-                for (int j = 0; j < L::ROWS; j++)
+                    for (int j = 0; j < L::ROWS; j++)
 #pragma unroll
-                    for (int i = 0; i < POINTS; i++)
-                        part[i] += sample_at<KIND, false>(delay[i][j] + receive[i], origin + j * (WINDOW << L::SHIFT)).x;
-            } else if (any) {
-                const int reference_k = reference_r[k];
+                        for (int i = 0; i < POINTS; i++)
+                            part[i] += sample_at<KIND, false>(delay[i][j] + receive[i], origin + j * (WINDOW << L::SHIFT)).x;
+                } else if (any) {
 #pragma unroll
-                for (int g = 0; g < GROUPS; g++) {
-                    const int4 range = group_range[g];
-                    if (reference_k < range.x || reference_k > range.y || (q.folded && k < first_n + g * L::GROUP))
-                        continue;
+                    for (int g = 0; g < GROUPS; g++) {
+                        if (KIND == 0 ? (now.flags >> g) & 1 : (now.flags >> g) & 256) {
 #pragma unroll
-                    for (int j = g * L::GROUP; j < (g + 1) * L::GROUP; j++) {
-                        const float first = -(float)(reference[j] + reference_k), end = first + (float)last;
+                            for (int j = g * L::GROUP; j < (g + 1) * L::GROUP; j++)
 #pragma unroll
-                        for (int i = 0; i < POINTS; i++) {
-                            /* 1e-3 outside the record counts as its edge, more as nothing. Around nearest's are zeros. */
-                            const float t = delay[i][j] + receive[i];
-                            const bool inside = KIND == 0 || (t >= first - 1e-3f && t <= end + 1e-3f);
-                            const float v = sample_at<KIND, false>(KIND != 0 && inside ? fminf(fmaxf(t, first), end) : t,
-                                                                   origin + j * (WINDOW << L::SHIFT)).x;
-                            if (inside)
-                                part[i] += v;
+                                for (int i = 0; i < POINTS; i++)
+                                    part[i] += sample_at<KIND, false>(delay[i][j] + receive[i], origin + j * (WINDOW << L::SHIFT)).x;
+                        } else if (KIND > 0 && ((now.flags >> g) & 1)) {
+#pragma unroll
+                            for (int j = g * L::GROUP; j < (g + 1) * L::GROUP; j++) {
+                                const float first = -(float)(reference[j] + now.reference), final = first + (float)last;
+#pragma unroll
+                                for (int i = 0; i < POINTS; i++) {
+                                    /* 1e-3 outside the record counts as its edge, more as nothing. */
+                                    const float t = delay[i][j] + receive[i];
+                                    const bool inside = t >= first - 1e-3f && t <= final + 1e-3f;
+                                    const float value = sample_at<KIND, false>(inside ? fminf(fmaxf(t, first), final) : t,
+                                                                               origin + j * (WINDOW << L::SHIFT)).x;
+                                    if (inside)
+                                        part[i] += value;
+                                }
+                            }
                         }
                     }
                 }
-            }
+                if (with_aperture) {
 #pragma unroll
-            for (int i = 0; i < POINTS; i++) {
-                if (!c.aperture)
-                    sum[i].x += part[i];
-                else if (weight[i] != 0.0f)
-                    sum[i].x = __fmaf_rn(weight[i], part[i], sum[i].x);
-            }
-            barrier.wait();
-            if ((at & 63) == 63 || at + 1 == visits)
+                    for (int i = 0; i < POINTS; i++)
+                        if (weight[i] != 0.0f)
+                            sum[i] = __fmaf_rn(weight[i], part[i], sum[i]);
+                } else {
 #pragma unroll
-                for (int i = 0; i < POINTS; i++) { /* rounding grows with the length of a sum */
-                    total[i].x += sum[i].x;
-                    total[i].y += sum[i].y;
-                    sum[i] = make_float2(0.0f, 0.0f);
+                    for (int i = 0; i < POINTS; i++)
+                        sum[i] += part[i];
                 }
+                barrier.wait();
+            }
+#pragma unroll
+            for (int i = 0; i < POINTS; i++)
+                total[i] += sum[i];
         }
     }
-    points.store(q, total);
+    const float2 result[POINTS] = {{total[0], 0.0f}, {total[1], 0.0f}};
+    points.store(q, result);
 }
 
 /* exp(j 2 pi turns) for turns up to some tens. */
@@ -776,20 +858,19 @@ template <int KIND> __device__ static __forceinline__ void tile_iq(const das_cud
     const int tid = threadIdx.x, lane = tid & 31, warp = tid >> 5;
     const int receives = (int)c.receive_count, transmits = q.end_row_transmit - q.first_row_transmit;
 
-    /* Shared memory: the stages; what is copied for the next; of each transmit direction (or point) and constant less reference, turns at the
-     * reference, wave; references of transmits; of the elements of a block; elements of the aperture; transmits that a
-     * block of elements visits. */
+    /* Shared memory: the stages; what is copied for the next; transmits; steps; turns at the reference and wave of each
+     * transmit; references; elements of the aperture. */
     char *raw = shared + L::STAGES * L::BYTES;
-    double2 *table = (double2 *)(raw + (KIND == 0 ? 0 : 16 * L::STRIPS * strip<KIND, true>::RAW));
-    float2 *turns_t = (float2 *)(table + 2 * transmits);
+    source *sources = (source *)(raw + (KIND == 0 ? 0 : 16 * L::STRIPS * strip<KIND, true>::RAW));
+    step *steps = (step *)(sources + transmits);
+    float2 *turns_t = (float2 *)(steps + transmits);
     int *reference_t = (int *)(turns_t + ((transmits + 1) & ~1));
     unsigned short *aperture = (unsigned short *)(reference_t + ((transmits + 3) & ~3));
-    unsigned short *visit = aperture + ((receives + 3) & ~3);
-    __shared__ int visit_count, aperture_count, block_reference[L::ROWS];
+    __shared__ int step_count, aperture_count, block_reference[L::ROWS];
     __shared__ unsigned long long barrier_place;
 
     tile_points points;
-    points.begin(q);
+    points.begin<false>(q);
     split_barrier barrier;
     barrier.begin(&barrier_place);
     const das_cuda_transmit *transmit = (const das_cuda_transmit *)c.transmit;
@@ -798,17 +879,14 @@ template <int KIND> __device__ static __forceinline__ void tile_iq(const das_cud
         const das_cuda_transmit &t = transmit[q.first_row_transmit + i];
         const int reference = reference_of(transmit_delay_middle(t, points.middle) + t.constant);
         const double turns = __fma_rn(reference, c.turns_per_sample, t.phase);
-        const bool plane = t.wave == DAS_WAVE_PLANE;
-        const double origin = t.scaled[0] * t.direction[0] + t.scaled[1] * t.direction[1] + t.scaled[2] * t.direction[2];
-        const double *v = plane ? t.direction : t.scaled;
-        table[2 * i] = make_double2(v[0], v[1]);
-        table[2 * i + 1] = make_double2(v[2], t.constant - reference - (plane ? origin : 0.0));
+        sources[i] = source_of(t, reference);
         turns_t[i] = make_float2((float)(turns - rint(turns)), __int_as_float(t.wave));
         reference_t[i] = reference;
     }
     if (warp == 0) {
-        const int count = make_list(aperture, receives, [&](int k) {
-            return c.aperture && !tile_meets_aperture(q, element[k], points.middle) ? -1 : k;
+        const int count = make_list(aperture, receives, [&](int k, unsigned short &entry) {
+            entry = (unsigned short)k;
+            return !c.aperture || tile_meets_aperture(q, element[k], points.middle);
         });
         if (lane == 0)
             aperture_count = count;
@@ -816,10 +894,10 @@ template <int KIND> __device__ static __forceinline__ void tile_iq(const das_cud
     const unsigned stage_base = (unsigned)__cvta_generic_to_shared(shared), raw_base = (unsigned)__cvta_generic_to_shared(raw);
     const int last = (int)q.sample_count - 1;
     const float turns_per_sample = (float)c.turns_per_sample;
-    float2 sum[POINTS], total[POINTS];
+    float2 total[POINTS];
 #pragma unroll
     for (int i = 0; i < POINTS; i++)
-        sum[i] = total[i] = make_float2(0.0f, 0.0f);
+        total[i] = make_float2(0.0f, 0.0f);
     __syncthreads();
 
     const int elements = aperture_count;
@@ -846,9 +924,9 @@ template <int KIND> __device__ static __forceinline__ void tile_iq(const das_cud
                 block_reference[j] = reference;
 #pragma unroll
             for (int i = 0; i < POINTS; i++) {
-                const point3 d = points.offset(q, i, e.scaled[0], e.scaled[1], e.scaled[2]);
-                const double square = square_distance(d.x, d.y, d.z);
+                const double square = points.square<false>(q, i, e.scaled[0], e.scaled[1], e.scaled[2]);
                 float weight = j < rows ? 1.0f : 0.0f;
+                const point3 d = points.offset(q, i, e.scaled[0], e.scaled[1], e.scaled[2]);
                 if (c.aperture && j < rows)
                     weight = aperture_weight(c, along_normal(q, e, d.x, d.y, d.z), square);
                 inside[i] |= weight != 0.0f ? 1u << j : 0u;
@@ -867,25 +945,26 @@ template <int KIND> __device__ static __forceinline__ void tile_iq(const das_cud
 
         if (warp == 0) {
             const int most_k = aperture[k0 + rows - 1];
-            const int count = make_list(visit, transmits, [&](int i) {
+            const int count = make_list(steps, transmits, [&](int i, step &entry) {
                 const int r = reference_t[i];
-                if ((q.folded && q.first_row_transmit + i > most_k) || most + r < 0 || least + r > last)
-                    return -1;
-                return i | (KIND == 0 || (least + r >= 0 && most + r < last) ? FULL : 0);
+                entry.offset = (unsigned)(packed_row(q, q.first_row_transmit + i, 0) * q.stride);
+                entry.reference = r;
+                entry.number = i;
+                entry.flags = KIND == 0 || (least + r >= 0 && most + r < last) ? FULL : 0;
+                return !(q.folded && q.first_row_transmit + i > most_k) && most + r >= 0 && least + r <= last;
             });
             if (lane == 0)
-                visit_count = count;
+                step_count = count;
         }
         __syncthreads(); /* block_reference and the list are written; the last block's stages have been read */
         strip<KIND, true> next;
-        next.begin(q, rows, block_reference, [&](int j) { return (unsigned)(aperture[k0 + j] * q.stride); });
-        const int visits = visit_count;
+        next.begin(q, rows, block_reference, raw_base, [&](int j) { return (unsigned)(aperture[k0 + j] * q.stride); });
+        const int count = step_count;
         auto fetch = [&](int at) {
-            const int i = visit[at] & ~FULL;
-            next.fetch(q, stage_base + at % L::STAGES * L::BYTES, raw_base, packed_row(q, q.first_row_transmit + i, 0) * q.stride,
-                       reference_t[i]);
+            const int2 entry = *(const int2 *)&steps[at];
+            next.fetch(q, stage_base + (unsigned)at % L::STAGES * L::BYTES, entry.x, entry.y);
         };
-        if (visits > 0) {
+        if (count > 0) {
             fetch(0);
             copies_done();
             __syncwarp();
@@ -893,46 +972,44 @@ template <int KIND> __device__ static __forceinline__ void tile_iq(const das_cud
                 next.stage(q, shared, raw);
         }
         __syncthreads();
-        if (visits > 1)
+        if (count > 1)
             fetch(1);
-        for (int at = 0; at < visits; at++) {
-            const int entry = visit[at], n = entry & ~FULL;
+        int at = 0;
+        while (at < count) {
+        const int end = min(count, at + 64); /* rounding grows with the length of a sum */
+        float2 sum[POINTS];
+#pragma unroll
+        for (int i = 0; i < POINTS; i++)
+            sum[i] = make_float2(0.0f, 0.0f);
+        for (; at < end; at++) {
+            const step now = steps[at];
             copies_done();
-            if (KIND > 0 && at + 1 < visits) {
+            if (KIND > 0 && at + 1 < count) {
                 __syncwarp();
-                next.stage(q, shared + (at + 1) % L::STAGES * L::BYTES, raw);
+                next.stage(q, shared + (unsigned)(at + 1) % L::STAGES * L::BYTES, raw);
             }
             barrier.arrive();
-            if (at + 2 < visits)
+            if (at + 2 < count)
                 fetch(at + 2);
             if (any_row) {
-                const double2 xy = table[2 * n], zs = table[2 * n + 1];
-                const float2 turns = turns_t[n];
-                const int wave = __float_as_int(turns.y);
+                const source v = sources[now.number];
+                const float2 turns = turns_t[now.number];
                 float transmit[POINTS];
                 float2 part[POINTS];
 #pragma unroll
                 for (int i = 0; i < POINTS; i++) {
-                    double s = zs.y;
-                    if (wave == DAS_WAVE_PLANE) {
-                        const point3 d = points.offset(q, i, 0.0, 0.0, 0.0);
-                        s = __fma_rn(d.x, xy.x, __fma_rn(d.y, xy.y, __fma_rn(d.z, zs.x, s)));
-                    } else if (wave == DAS_WAVE_POINT) {
-                        const point3 d = points.offset(q, i, xy.x, xy.y, zs.x);
-                        s += root(square_distance(d.x, d.y, d.z));
-                    }
-                    transmit[i] = (float)s;
+                    transmit[i] = (float)source_delay<false>(q, points, i, v, __float_as_int(turns.y));
                     part[i] = make_float2(0.0f, 0.0f);
                 }
-                const unsigned origin = stage_base + at % L::STAGES * L::BYTES + ((q.half_window - q.magic) << L::SHIFT);
-                if ((entry & FULL) && all_rows) {
+                const unsigned origin = stage_base + (unsigned)at % L::STAGES * L::BYTES + ((q.half_window - q.magic) << L::SHIFT);
+                if (now.flags < 0 && all_rows) {
 #pragma unroll
                     for (int j = 0; j < L::ROWS; j++)
 #pragma unroll
                         for (int i = 0; i < POINTS; i++)
                             part[i] = add_product(part[i], sample_at<KIND, true>(delay[i][j] + transmit[i], origin + j * (WINDOW << L::SHIFT)),
                                                   turn[i][j]);
-                } else if (entry & FULL) {
+                } else if (now.flags < 0) {
 #pragma unroll
                     for (int j = 0; j < L::ROWS; j++)
                         if ((any_row >> j) & 1)
@@ -943,7 +1020,7 @@ template <int KIND> __device__ static __forceinline__ void tile_iq(const das_cud
                                     part[i] = add_product(part[i], v, turn[i][j]);
                             }
                 } else {
-                    const int reference_n = reference_t[n];
+                    const int reference_n = now.reference;
 #pragma unroll
                     for (int j = 0; j < L::ROWS; j++) {
                         if (!((any_row >> j) & 1))
@@ -970,13 +1047,12 @@ template <int KIND> __device__ static __forceinline__ void tile_iq(const das_cud
                 }
             }
             barrier.wait();
-            if ((at & 63) == 63 || at + 1 == visits)
+        }
 #pragma unroll
-                for (int i = 0; i < POINTS; i++) { /* rounding grows with the length of a sum */
-                    total[i].x += sum[i].x;
-                    total[i].y += sum[i].y;
-                    sum[i] = make_float2(0.0f, 0.0f);
-                }
+        for (int i = 0; i < POINTS; i++) {
+            total[i].x += sum[i].x;
+            total[i].y += sum[i].y;
+        }
         }
         __syncthreads(); /* before block_reference and the list are written again */
     }
