@@ -431,6 +431,14 @@ inline float16 das_pick(float16 window, int16 i)
 #define DAS_PICK(window, i) das_pick(window, i)
 #endif
 
+/* 16 samples from any address. vload16() may take them apart into pairs. */
+#if defined(__clang__)
+typedef float16 das_floats16 __attribute__((aligned(4)));
+#define DAS_LOAD_16(from) ((float16)*(__global const das_floats16 *)(from))
+#else
+#define DAS_LOAD_16(from) vload16(0, from)
+#endif
+
 typedef struct das_patch_delay {
     float16 relative; /* of the points, to base */
     int base;
@@ -477,9 +485,9 @@ inline float16 das_patch_add(float16 sum, float16 t, int base, __global const fl
 #if DAS_INTERPOLATION == 0
     {
         const int16 i = as_int16(t + (DAS_MAGIC + (float)DAS_PATCH_BEFORE));
-        float16 window = vload16(0, row);
+        float16 window = DAS_LOAD_16(row);
 #if DAS_PATCH_SHARED && DAS_FOLDED
-        window += vload16(0, row2);
+        window += DAS_LOAD_16(row2);
 #endif
         return sum + DAS_PICK(window, i);
     }
@@ -487,10 +495,10 @@ inline float16 das_patch_add(float16 sum, float16 t, int base, __global const fl
     {
         float16 whole = floor(t), part, low, high;
         int16 i;
-        float16 window = vload16(0, row), after = vload16(0, row + 1);
+        float16 window = DAS_LOAD_16(row), after = DAS_LOAD_16(row + 1);
 #if DAS_PATCH_SHARED && DAS_FOLDED
-        window += vload16(0, row2);
-        after += vload16(0, row2 + 1);
+        window += DAS_LOAD_16(row2);
+        after += DAS_LOAD_16(row2 + 1);
 #endif
         if (from < 0 || from + 15 >= last) {
             /* 1e-3 outside counts as the edge, more as nothing. */
@@ -555,7 +563,17 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void das_patch(
 #pragma unroll
         for (j = 0; j < DAS_PATCH_ROWS; j++) {
             const int of = n + min(j, rows - 1);
+#if DAS_FOLDED
+            {
+                /* Element `of` transmits where it receives: only the constants differ. */
+                const das_real more = das_real_sub(waves[of * WAVE_REALS + WAVE_CONSTANT], elements[of * ELEMENT_REALS + ELEMENT_CONSTANT]);
+                const int whole = das_reference(more);
+                d[j].relative = delay_r[of] + das_relative(more, whole);
+                d[j].base = base_r[of] + whole;
+            }
+#else
             d[j] = das_patch_delays(kinds[of], middle, ox, oy, oz, waves + of * WAVE_REALS, samples_per_m);
+#endif
             part[j] = 0.0f;
             /* Shared records: those of element n, for the reciprocal pair. Else those of element 0. */
 #if DAS_PATCH_SHARED
