@@ -103,7 +103,9 @@ static void sampling_of(das_acquisition *a)
     REFUSED(das_acquisition_set_sample_offset(a, NAN, E), ARGUMENT, "offset", "nan");
     REFUSED(das_acquisition_set_sample_offset(a, INFINITY, E), ARGUMENT, "offset", "inf");
     REFUSED(das_acquisition_set_data_strides(NULL, 0, 0, 0, 0, 1, E), ARGUMENT, "acquisition", "NULL");
+    REFUSED(das_acquisition_set_data_strides(a, -1, 0, 0, 0, 1, E), ARGUMENT, "first", "-1");
     REFUSED(das_acquisition_set_trace_strides(NULL, 0, 0, 0, 1, E), ARGUMENT, "acquisition", "NULL");
+    REFUSED(das_acquisition_set_trace_strides(a, -6, 0, 0, 1, E), ARGUMENT, "first", "-6");
 }
 
 static void pairs_of(das_acquisition *a)
@@ -177,6 +179,7 @@ static void options_setters(das_options *o)
     REFUSED(das_options_set_image_type(o, 12, E), ARGUMENT, "type", "12");
     REFUSED(das_options_set_image_type(o, -1, E), ARGUMENT, "type", "-1");
     REFUSED(das_options_set_image_strides(NULL, 0, NULL, E), ARGUMENT, "options", "NULL");
+    REFUSED(das_options_set_image_strides(o, -2, (const int64_t[6]){1, 1, 1, 1, 1, 1}, E), ARGUMENT, "first", "-2");
     REFUSED(das_options_set_phase_reference(NULL, 0, E), ARGUMENT, "options", "NULL");
     REFUSED(das_options_set_phase_reference(o, 2, E), ARGUMENT, "reference", "2");
     REFUSED(das_options_set_phase_reference(o, -1, E), ARGUMENT, "reference", "-1");
@@ -337,6 +340,9 @@ static void grids(void)
     GRID_REFUSED(das_grid_create_cartesian(o, steps, NULL, &grid, E), ARGUMENT, "counts", "NULL");
     GRID_REFUSED(das_grid_create_cartesian(bad, steps, counts, &grid, E), ARGUMENT, "origin_m", "nan");
     GRID_REFUSED(das_grid_create_cartesian(o, bad_steps, counts, &grid, E), ARGUMENT, "steps_m", "inf");
+    bad_steps[8] = 1e308;
+    GRID_REFUSED(das_grid_create_cartesian(o, bad_steps, counts, &grid, E), ARGUMENT, "steps_m", "1e+308");
+    bad_steps[8] = INFINITY;
     GRID_REFUSED(das_grid_create_cartesian(o, steps, none, &grid, E), ARGUMENT, "counts", "0");
     GRID_REFUSED(das_grid_create_cartesian(o, steps, negative, &grid, E), ARGUMENT, "counts", "-4");
     GRID_REFUSED(das_grid_create_cartesian(o, steps, large, &grid, E), DAS_ERROR_TOO_LARGE, "counts", NULL);
@@ -517,6 +523,18 @@ static void contradictions(das_device *device)
         PLAN_REFUSED(ARGUMENT, "f_number", NULL);
     CASE(OK(das_acquisition_set_trace_strides(scene.acquisition, 0, 0, SCENE_SAMPLES, 1, E)))
         PLAN_REFUSED(ARGUMENT, "trace", NULL);
+    const int64_t index[1] = {0};
+    CASE(OK(das_acquisition_set_traces(scene.acquisition, 1, index, index, NULL, E)))
+    {
+        OK(das_acquisition_set_data_strides(scene.acquisition, 0, 768, 256, 64, 1, E));
+        PLAN_REFUSED(ARGUMENT, "trace", NULL);
+    }
+    const double huge[SCENE_ELEMENTS] = {1, 1, 1e200, 1};
+    CASE(OK(das_acquisition_set_receive_weights(scene.acquisition, SCENE_ELEMENTS, huge, E)))
+    {
+        OK(das_acquisition_set_transmit_weights(scene.acquisition, SCENE_TRANSMITS, huge, E));
+        PLAN_REFUSED(ARGUMENT, "weight", "inf");
+    }
     test_end();
 }
 
@@ -770,6 +788,8 @@ static void runs(const char *name)
     REFUSED(das_reconstruct_host(plan, scene.data, sizeof scene.data - 1, pixels, sizeof pixels, run, E), ARGUMENT, "data", "6143");
     REFUSED(das_reconstruct_host(plan, scene.data, sizeof scene.data, pixels, sizeof pixels - 1, run, E), ARGUMENT, "image", "279");
     REFUSED(das_reconstruct_host(plan, scene.data, 0, pixels, sizeof pixels, run, E), ARGUMENT, "data", "0");
+    REFUSED(das_reconstruct_host(plan, scene.data, sizeof scene.data, scene.data + SCENE_VALUES - 1, sizeof pixels, run, E), ARGUMENT,
+            "image", "data");
 
     /* Settings of the run that the plan excludes. */
     OK(das_run_set_frames(run, 0, 3, 0, E));

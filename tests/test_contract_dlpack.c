@@ -151,6 +151,8 @@ static void mismatches(void)
     int64_t nine[9] = {1, 1, 1, 1, 1, 1, 1, 1, 1}, wraps[4] = {INT64_MAX, 256, 64, 1};
     t = tensor_of(NULL, 4, shape4, NULL, FLOAT, 32);
     TENSOR_REFUSED(t, DAS_ERROR_ARGUMENT, "managed_tensor", "NULL");
+    t.byte_offset = 64;
+    TENSOR_REFUSED(t, DAS_ERROR_ARGUMENT, "managed_tensor", "NULL");
     t = tensor_of(scene.data, 4, shape4, NULL, BFLOAT, 16);
     TENSOR_REFUSED(t, DAS_ERROR_ARGUMENT, "managed_tensor", "4");
     t = tensor_of(scene.data, 4, shape4, NULL, INT, 64);

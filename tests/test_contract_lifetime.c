@@ -372,6 +372,10 @@ static void imports(const char *name)
     } else {
         REFUSED(das_buffer_import_opencl(device, NULL, 4, release, NULL, &buffer, E), DAS_ERROR_ARGUMENT, "cl_mem", NULL);
     }
+    REFUSED(das_queue_import_cuda(NULL, NULL, &queue, E), DAS_ERROR_ARGUMENT, "device", "NULL");
+    REFUSED(das_queue_import_cuda(device, NULL, NULL, E), DAS_ERROR_ARGUMENT, "queue", "NULL");
+    REFUSED(das_queue_import_opencl(NULL, something, &queue, E), DAS_ERROR_ARGUMENT, "device", "NULL");
+    REFUSED(das_queue_import_opencl(device, something, NULL, E), DAS_ERROR_ARGUMENT, "queue", "NULL");
     EXPECT(buffer == NULL && queue == NULL);
     EXPECT_INT(releases, 0);
     das_device_destroy(&device);
