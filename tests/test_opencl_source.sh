@@ -60,7 +60,7 @@ for fp64 in 0 1; do
             done
             for shared in 0 1; do
                 check "patch, interpolation $interpolation, folded $folded, shared $shared" $fp64 FAST=2 \
-                    INTERPOLATION=$interpolation FOLDED=$folded WEIGHTED=0 WINDOW_LEAD=32 PATCH_SHARED=$shared PATCH_0=4 \
+                    INTERPOLATION=$interpolation FOLDED=$folded WEIGHTED=0 WINDOW_LEAD=32 PATCH_SHARED=$shared PATCH_COUNT=$((4 - 3 * shared)) PATCH_0=4 \
                     PATCH_1=1 PATCH_2=4 DATA_TYPE=3
             done
         done

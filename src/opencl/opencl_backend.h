@@ -163,6 +163,7 @@ typedef struct das_opencl_fast {
     int32_t axis[3], tiles[2], slow_a;
     /* patches */
     int64_t patch[3];
+    int32_t patches; /* along axis 0, of a work item */
 } das_opencl_fast;
 
 /* What plan_query decides and plan_create carries out. */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PATCH = 16, PATCH_LEAD = 32, PATCH_BEFORE = 7, PATCH_ROWS = 4, MOST_ELEMENTS = 4096 };
+enum { PATCH = 16, PATCH_LEAD = 32, PATCH_BEFORE = 7, PATCH_ROWS = 4, MOST_ELEMENTS = 1024, MOST_PATCHES = 4 };
 
 static bool serves(const das_problem *problem)
 {
@@ -125,6 +125,10 @@ static bool choose_patch(const das_opencl_device *device, const das_problem *pro
     /* The window reaches 7 samples before the sum of the references, which are off by half a sample each. */
     if (!(2 * radius(problem, fast->patch) + 1 <= PATCH_BEFORE))
         return false;
+    /* Records that transmits do not share overflow the caches; several patches then go through them together. */
+    fast->patches = problem->transmit_stride == 0 || problem->grid.counts[0] < fast->patch[0] * MOST_PATCHES ? 1 : MOST_PATCHES;
+    if ((uint64_t)problem->receive_count * 68 * (uint64_t)fast->patches > device->local_bytes / 2)
+        fast->patches = 1;
     if ((uint64_t)problem->receive_count * 68 > device->local_bytes / 2)
         return false;
     fast->rows = PATCH_ROWS;

@@ -6,7 +6,8 @@
  *   DAS_WINDOW_LEAD  samples of zero in front of a packed record and behind it
  *   DAS_TILE_...     DAS_FAST 1: threads of a group, points a thread, transmits a block, samples a window, constant
  *                    memory for the elements
- *   DAS_PATCH_...    DAS_FAST 2: points of a patch along each axis (16 together), shared records */
+ *   DAS_PATCH_...    DAS_FAST 2: points of a patch along each axis (16 together), patches along axis 0 of a work
+ *                    item, shared records */
 
 #define DAS_MAGIC 12582912.0f /* 1.5 2^23: adding it rounds to a whole number, which its low bits then hold */
 #define DAS_MAGIC_BITS 0x4B400000
@@ -390,13 +391,13 @@ __kernel __attribute__((reqd_work_group_size(DAS_TILE_THREADS, 1, 1))) void das_
 
 #if DAS_FAST == 2
 /* ---------------------------------------------------------------------------
- * CPUs. A work item, alone in its group, forms a patch of 16 points as one vector. All the samples of
+ * CPUs. A work item, alone in its group, forms DAS_PATCH_COUNT patches of 16 points, each as one vector. All the samples of
  * a trace that the patch can reach lie in a window of 16, from which a permutation picks one for each
  * point: no gathers.
  * ------------------------------------------------------------------------- */
 
 #define DAS_PATCH_BEFORE 7 /* samples of the window in front of the reference */
-#define DAS_PATCH_ROWS 4   /* transmits side by side */
+#define DAS_PATCH_ROWS (DAS_PATCH_COUNT == 1 ? 4 : 2) /* transmits side by side */
 
 #ifndef __has_builtin
 #define __has_builtin(x) 0
@@ -521,6 +522,17 @@ inline float16 das_patch_add(float16 sum, float16 t, int base, __global const fl
 #endif
 }
 
+/* Adds the pair of the transmit whose delay and records are d and row, and of element k. */
+inline float16 das_patch_pair(float16 sum, das_patch_delay d, __global const float *row, __global const float *packed, long stride,
+                              int k, float16 delay, int base, int last)
+{
+#if DAS_PATCH_SHARED
+    return das_patch_add(sum, d.relative + delay, d.base + base, packed + k * stride + DAS_WINDOW_LEAD, row, last);
+#else
+    return das_patch_add(sum, d.relative + delay, d.base + base, row + k * stride, row, last);
+#endif
+}
+
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void das_patch(
     __global const float *restrict packed, __global das_pixel *restrict image, __global const das_real *restrict reals,
     __global const long *restrict longs, __global const das_real *restrict elements, __global const das_real *restrict waves,
@@ -528,54 +540,61 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void das_patch(
     __local int *restrict base_r, long image_at, long stride, long first_patch, int n_begin, int n_end, int accumulate)
 {
     const int receives = (int)longs[LONG_RECEIVES], last = (int)longs[LONG_LAST];
-    const long patches_0 = (longs[LONG_COUNT_0] - 1) / DAS_PATCH_0 + 1, patches_1 = (longs[LONG_COUNT_1] - 1) / DAS_PATCH_1 + 1;
-    const long patch = first_patch + (long)get_global_id(0);
-    const long i0 = patch % patches_0 * DAS_PATCH_0, i1 = patch / patches_0 % patches_1 * DAS_PATCH_1;
-    const long i2 = patch / patches_0 / patches_1 * DAS_PATCH_2;
+    const long along_0 = DAS_PATCH_0 * DAS_PATCH_COUNT;
+    const long blocks_0 = (longs[LONG_COUNT_0] - 1) / along_0 + 1, blocks_1 = (longs[LONG_COUNT_1] - 1) / DAS_PATCH_1 + 1;
+    const long block = first_patch + (long)get_global_id(0);
+    const long i0 = block % blocks_0 * along_0, i1 = block / blocks_0 % blocks_1 * DAS_PATCH_1;
+    const long i2 = block / blocks_0 / blocks_1 * DAS_PATCH_2;
     const float16 ox = vload16(0, offsets), oy = vload16(1, offsets), oz = vload16(2, offsets);
     const das_real samples_per_m = reals[REAL_SAMPLES_PER_M];
     __global const das_real *origin = reals + REAL_ORIGIN, *step = reals + REAL_STEPS;
-    float16 sum = 0.0f;
-    das_vector middle;
-    int n, k, j;
+    float16 sum[DAS_PATCH_COUNT];
+    das_vector middle[DAS_PATCH_COUNT];
+    int n, k, j, q;
 
-    {
-        const das_real a = das_real_add(das_index_real(i0), das_real_mul(DAS_REAL(0.5), das_index_real(DAS_PATCH_0 - 1)));
+    for (q = 0; q < DAS_PATCH_COUNT; q++) {
+        const das_real a =
+            das_real_add(das_index_real(i0 + q * DAS_PATCH_0), das_real_mul(DAS_REAL(0.5), das_index_real(DAS_PATCH_0 - 1)));
         const das_real b = das_real_add(das_index_real(i1), das_real_mul(DAS_REAL(0.5), das_index_real(DAS_PATCH_1 - 1)));
         const das_real c = das_real_add(das_index_real(i2), das_real_mul(DAS_REAL(0.5), das_index_real(DAS_PATCH_2 - 1)));
 #define DAS_PATCH_AXIS(axis)                                                                                                   \
     das_real_add(origin[axis], das_real_add(das_real_add(das_real_mul(a, step[axis]), das_real_mul(b, step[3 + axis])),        \
                                             das_real_mul(c, step[6 + axis])))
-        middle.x = DAS_PATCH_AXIS(0);
-        middle.y = DAS_PATCH_AXIS(1);
-        middle.z = DAS_PATCH_AXIS(2);
-    }
-    for (k = 0; k < receives; k++) {
-        const das_patch_delay d = das_patch_delays(DAS_WAVE_POINT, middle, ox, oy, oz, elements + k * ELEMENT_REALS, samples_per_m);
-        delay_r[k] = d.relative;
-        base_r[k] = d.base;
+        middle[q].x = DAS_PATCH_AXIS(0);
+        middle[q].y = DAS_PATCH_AXIS(1);
+        middle[q].z = DAS_PATCH_AXIS(2);
+        sum[q] = 0.0f;
+        for (k = 0; k < receives; k++) {
+            const das_patch_delay d =
+                das_patch_delays(DAS_WAVE_POINT, middle[q], ox, oy, oz, elements + k * ELEMENT_REALS, samples_per_m);
+            delay_r[k * DAS_PATCH_COUNT + q] = d.relative;
+            base_r[k * DAS_PATCH_COUNT + q] = d.base;
+        }
     }
     for (n = n_begin; n < n_end; n += DAS_PATCH_ROWS) {
-        const int rows = min(DAS_PATCH_ROWS, n_end - n);
-        das_patch_delay d[DAS_PATCH_ROWS];
-        float16 part[DAS_PATCH_ROWS];
+        das_patch_delay d[DAS_PATCH_ROWS][DAS_PATCH_COUNT];
+        float16 part[DAS_PATCH_ROWS][DAS_PATCH_COUNT];
         __global const float *row[DAS_PATCH_ROWS];
 #pragma unroll
         for (j = 0; j < DAS_PATCH_ROWS; j++) {
-            const int of = n + min(j, rows - 1);
+            const int of = min(n + j, n_end - 1);
+#pragma unroll
+            for (q = 0; q < DAS_PATCH_COUNT; q++) {
 #if DAS_FOLDED
-            {
                 /* Element `of` transmits where it receives: only the constants differ. */
                 const das_real more = das_real_sub(waves[of * WAVE_REALS + WAVE_CONSTANT], elements[of * ELEMENT_REALS + ELEMENT_CONSTANT]);
                 const int whole = das_reference(more);
-                d[j].relative = delay_r[of] + das_relative(more, whole);
-                d[j].base = base_r[of] + whole;
-            }
+                d[j][q].relative = delay_r[of * DAS_PATCH_COUNT + q] + das_relative(more, whole);
+                d[j][q].base = base_r[of * DAS_PATCH_COUNT + q] + whole;
 #else
-            d[j] = das_patch_delays(kinds[of], middle, ox, oy, oz, waves + of * WAVE_REALS, samples_per_m);
+                d[j][q] = das_patch_delays(kinds[of], middle[q], ox, oy, oz, waves + of * WAVE_REALS, samples_per_m);
 #endif
-            part[j] = 0.0f;
-            /* Shared records: those of element n, for the reciprocal pair. Else those of element 0. */
+                /* A row beyond the last lies before all records. */
+                if (of < n + j)
+                    d[j][q].base = -(1 << 30);
+                part[j][q] = 0.0f;
+            }
+            /* Shared records: those of element n, for the reciprocal pair. Else where those of element 0 are or would be. */
 #if DAS_PATCH_SHARED
             row[j] = packed + of * stride + DAS_WINDOW_LEAD;
 #else
@@ -584,61 +603,44 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void das_patch(
         }
         k = 0;
 #if DAS_FOLDED
-        /* The triangle on the diagonal; a pair of an element with itself counts once. */
-        for (k = n; k < min(n + rows, receives); k++)
-            for (j = 0; j < rows; j++) {
-                if (k < n + j)
-                    continue;
-#if DAS_PATCH_SHARED
-                {
-                    const float16 twice = das_patch_add((float16)0.0f, d[j].relative + delay_r[k], d[j].base + base_r[k],
-                                                        packed + k * stride + DAS_WINDOW_LEAD, row[j], last);
-                    part[j] += k == n + j ? 0.5f * twice : twice;
+        /* The triangle on the diagonal; shared, a pair of an element with itself is found twice. */
+        for (k = n; k < min(n + DAS_PATCH_ROWS, receives); k++)
+            for (j = 0; j <= k - n; j++)
+                for (q = 0; q < DAS_PATCH_COUNT; q++) {
+                    const float16 pair = das_patch_pair((float16)0.0f, d[j][q], row[j], packed, stride, k,
+                                                        delay_r[k * DAS_PATCH_COUNT + q], base_r[k * DAS_PATCH_COUNT + q], last);
+                    part[j][q] += DAS_PATCH_SHARED && k == n + j ? 0.5f * pair : pair;
                 }
-#else
-                part[j] = das_patch_add(part[j], d[j].relative + delay_r[k], d[j].base + base_r[k], row[j] + k * stride, row[j], last);
 #endif
-            }
-#endif
-        if (rows == DAS_PATCH_ROWS) {
-            for (; k < receives; k++) {
-                const float16 t = delay_r[k];
-                const int base = base_r[k];
+        for (; k < receives; k++) {
 #pragma unroll
-                for (j = 0; j < DAS_PATCH_ROWS; j++) {
-#if DAS_PATCH_SHARED
-                    part[j] = das_patch_add(part[j], d[j].relative + t, d[j].base + base, packed + k * stride + DAS_WINDOW_LEAD, row[j], last);
-#else
-                    part[j] = das_patch_add(part[j], d[j].relative + t, d[j].base + base, row[j] + k * stride, row[j], last);
-#endif
-                }
+            for (q = 0; q < DAS_PATCH_COUNT; q++) {
+                const float16 delay = delay_r[k * DAS_PATCH_COUNT + q];
+                const int base = base_r[k * DAS_PATCH_COUNT + q];
+#pragma unroll
+                for (j = 0; j < DAS_PATCH_ROWS; j++)
+                    part[j][q] = das_patch_pair(part[j][q], d[j][q], row[j], packed, stride, k, delay, base, last);
             }
-        } else {
-            for (; k < receives; k++)
-                for (j = 0; j < rows; j++) {
-#if DAS_PATCH_SHARED
-                    part[j] = das_patch_add(part[j], d[j].relative + delay_r[k], d[j].base + base_r[k],
-                                            packed + k * stride + DAS_WINDOW_LEAD, row[j], last);
-#else
-                    part[j] = das_patch_add(part[j], d[j].relative + delay_r[k], d[j].base + base_r[k], row[j] + k * stride, row[j], last);
-#endif
-                }
         }
 #pragma unroll
         for (j = 0; j < DAS_PATCH_ROWS; j++)
-            sum += part[j];
+#pragma unroll
+            for (q = 0; q < DAS_PATCH_COUNT; q++)
+                sum[q] += part[j][q];
     }
-    {
+    for (q = 0; q < DAS_PATCH_COUNT; q++) {
         float value[16];
         int a, b, c;
-        vstore16(sum, 0, value);
+        vstore16(sum[q], 0, value);
         for (c = 0; c < DAS_PATCH_2; c++)
             for (b = 0; b < DAS_PATCH_1; b++)
-                for (a = 0; a < DAS_PATCH_0; a++)
-                    if (i0 + a < longs[LONG_COUNT_0] && i1 + b < longs[LONG_COUNT_1] && i2 + c < longs[LONG_COUNT_2])
-                        das_pixel_put(image + image_at + longs[LONG_IMAGE_FIRST] + (i0 + a) * longs[LONG_IMAGE_0] +
+                for (a = 0; a < DAS_PATCH_0; a++) {
+                    const long at = i0 + q * DAS_PATCH_0 + a;
+                    if (at < longs[LONG_COUNT_0] && i1 + b < longs[LONG_COUNT_1] && i2 + c < longs[LONG_COUNT_2])
+                        das_pixel_put(image + image_at + longs[LONG_IMAGE_FIRST] + at * longs[LONG_IMAGE_0] +
                                           (i1 + b) * longs[LONG_IMAGE_1] + (i2 + c) * longs[LONG_IMAGE_2],
                                       value[(c * DAS_PATCH_1 + b) * DAS_PATCH_0 + a], accumulate);
+                }
     }
 }
 #endif

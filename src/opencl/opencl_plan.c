@@ -167,6 +167,7 @@ static void define_fast(const das_opencl_fast *fast, build_options *options)
         define(options, "DAS_TILE_WINDOW", fast->window);
     } else {
         define(options, "DAS_PATCH_SHARED", fast->shared);
+        define(options, "DAS_PATCH_COUNT", fast->patches);
         define(options, "DAS_PATCH_0", fast->patch[0]);
         define(options, "DAS_PATCH_1", fast->patch[1]);
         define(options, "DAS_PATCH_2", fast->patch[2]);
@@ -575,18 +576,18 @@ static void describe(das_plan *plan, const das_problem *problem)
     const das_opencl_fast *fast = &made->choice.fast;
     const char *delays = own->fp64 ? "double" : "pairs of floats";
     if (fast->path == DAS_OPENCL_GENERAL)
-        snprintf(plan->description, sizeof plan->description, "%s, general path, delays in %s, %s, groups of %zu points%s%s",
+        snprintf(plan->description, sizeof plan->description, "%s: general path, delays in %s, %s, groups of %zu points%s%s",
                  plan->device->info.name, delays, problem->precision == DAS_PRECISION_DOUBLE ? "double sums" : "float sums",
                  made->local, made->choice.streamed ? ", tables streamed" : "", made->choice.chunks > 1 ? ", tiled" : "");
     else if (fast->path == DAS_OPENCL_TILE)
         snprintf(plan->description, sizeof plan->description,
-                 "%s, tiles of 32 x %d points on %d threads, windows of %d samples of %d transmits, delays in %s%s%s",
+                 "%s: tiles, 32 x %d points on %d threads, windows of %d samples of %d transmits, delays in %s%s%s",
                  plan->device->info.name, (int)(fast->threads / 32 * fast->points), (int)fast->threads, (int)fast->window, (int)fast->rows, delays,
                  fast->folded ? ", folded" : "", fast->transmits < problem->transmit_count ? ", tiled" : "");
     else
         snprintf(plan->description, sizeof plan->description,
-                 "%s, patches of %d x %d x %d points, windows of 16 samples, delays in %s%s%s%s", plan->device->info.name,
-                 (int)fast->patch[0], (int)fast->patch[1], (int)fast->patch[2], delays, fast->folded ? ", folded" : "",
+                 "%s: patches of 16, %d of %d x %d x %d points, windows of 16 samples, delays in %s%s%s%s", plan->device->info.name,
+                 (int)fast->patches, (int)fast->patch[0], (int)fast->patch[1], (int)fast->patch[2], delays, fast->folded ? ", folded" : "",
                  fast->shared ? ", shared records" : "", fast->transmits < problem->transmit_count ? ", tiled" : "");
 }
 

@@ -361,8 +361,8 @@ static das_status launch_sum(call *c, int64_t image_frame, int64_t n, int64_t en
         pass_int(&a, fast->half_window);
     } else {
         pass_memory(&a, made->offsets);
-        pass(&a, 64 * receives, NULL);
-        pass(&a, 4 * receives, NULL);
+        pass(&a, 64 * receives * (size_t)fast->patches, NULL);
+        pass(&a, 4 * receives * (size_t)fast->patches, NULL);
         pass_long(&a, image_at);
         pass_long(&a, fast->stride);
         pass_long(&a, first);
@@ -383,10 +383,10 @@ static das_status run_fast(call *c)
     const bool tile = fast->path == DAS_OPENCL_TILE;
     const int64_t *counts = problem->grid.counts;
     const int64_t areas = tile ? (int64_t)fast->tiles[0] * fast->tiles[1]
-                               : pieces(counts[0], fast->patch[0]) * pieces(counts[1], fast->patch[1]) * pieces(counts[2], fast->patch[2]);
+                               : pieces(counts[0], fast->patch[0] * fast->patches) * pieces(counts[1], fast->patch[1]) * pieces(counts[2], fast->patch[2]);
     const int64_t slices = tile ? counts[fast->axis[2]] : 1;
     const int64_t transmits_end = work->first_transmit + work->transmit_count;
-    const double area_terms = (tile ? (double)fast->threads * (double)fast->points : 16.0) * (double)least(fast->transmits, work->transmit_count) * (double)problem->receive_count;
+    const double area_terms = (tile ? (double)fast->threads * (double)fast->points : 16.0 * (double)fast->patches) * (double)least(fast->transmits, work->transmit_count) * (double)problem->receive_count;
     double most = (double)c->made->launch_terms;
     int64_t step, slice_step;
     bool first_pack = true;
