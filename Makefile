@@ -116,6 +116,10 @@ nvcc_flags := -std=c++17 -O3 -fmad=false --threads 2 -Isrc -Iinclude \
               -gencode arch=compute_$(lastword $(cuda_archs)),code=compute_$(lastword $(cuda_archs)) $(NVCCFLAGS)
 fatbin := $(O)/cuda_kernels.fatbin
 defines_cuda_fatbin := -DDAS_CUDA_FATBIN_PATH='"$(fatbin)"'
+# For messages: 13.0 is 13000.
+cuda_version := $(shell $(NVCC) --version | sed -n 's/.*release \([0-9]*\)\.\([0-9]*\).*/\1 \2/p')
+defines_cuda_device := -DDAS_CUDA_ARCHS='"$(addprefix sm_,$(cuda_archs))"' \
+                       $(if $(cuda_version),-DDAS_CUDA_TOOLKIT_VERSION=$(word 1,$(cuda_version))0$(word 2,$(cuda_version))0)
 endif
 
 # OpenCL: the source of the kernels is embedded and compiled by the driver.

@@ -19,7 +19,16 @@
     X(DAS_CUDA_TILE_CUBIC_LINE, "das_tile_cubic_line")       \
     X(DAS_CUDA_TILE_NEAREST_IQ, "das_tile_nearest_iq")       \
     X(DAS_CUDA_TILE_LINEAR_IQ, "das_tile_linear_iq")         \
-    X(DAS_CUDA_TILE_CUBIC_IQ, "das_tile_cubic_iq")
+    X(DAS_CUDA_TILE_CUBIC_IQ, "das_tile_cubic_iq")           \
+    X(DAS_CUDA_TILE_NEAREST_PLANES, "das_tile_nearest_planes") \
+    X(DAS_CUDA_TILE_LINEAR_PLANES, "das_tile_linear_planes") \
+    X(DAS_CUDA_TILE_CUBIC_PLANES, "das_tile_cubic_planes")   \
+    X(DAS_CUDA_FRAMES_NEAREST, "das_frames_nearest")         \
+    X(DAS_CUDA_FRAMES_LINEAR, "das_frames_linear")           \
+    X(DAS_CUDA_FRAMES_CUBIC, "das_frames_cubic")             \
+    X(DAS_CUDA_FRAMES_NEAREST_IQ, "das_frames_nearest_iq")   \
+    X(DAS_CUDA_FRAMES_LINEAR_IQ, "das_frames_linear_iq")     \
+    X(DAS_CUDA_FRAMES_CUBIC_IQ, "das_frames_cubic_iq")
 
 typedef enum das_cuda_kernel {
 #define DAS_CUDA_KERNEL(enumerator, name) enumerator,

@@ -48,7 +48,7 @@ static bool tile_allowed(const das_problem *problem)
         problem->interpolation == DAS_INTERPOLATION_LANCZOS)
         return false;
     if (problem->transmit_count > DAS_CUDA_TILE_ELEMENTS || problem->receive_count > DAS_CUDA_TILE_ELEMENTS ||
-        problem->transmit_count < 4 || problem->pair_count < 32 || problem->sample_count > 1 << 22 ||
+        problem->pair_count < 32 || problem->sample_count > 1 << 22 ||
         problem->frame_count > 1 << 30)
         return false;
     if (problem->grid.point_count < 1024 || problem->grid.counts[0] * problem->grid.counts[1] > 1 << 30 ||
@@ -132,6 +132,21 @@ static void choose_tile(const das_cuda_device *device, const das_problem *proble
     }
     if (shape->line && !problem->data_complex)
         layout->kernel = (das_cuda_kernel)(DAS_CUDA_TILE_NEAREST_LINE + kind);
+    layout->frames = problem->transmit_count < 4 && problem->transmit_count * problem->receive_count <= 4096;
+    if (problem->transmit_count < 4 && !layout->frames)
+        return;
+    if (layout->frames) {
+        layout->kernel = (das_cuda_kernel)((problem->data_complex ? DAS_CUDA_FRAMES_NEAREST_IQ : DAS_CUDA_FRAMES_NEAREST) + kind);
+        layout->frame_rows = rows;
+        shape->folded = 0;
+        layout->tile = true;
+        return;
+    }
+    bool planes = problem->data_complex;
+    for (int64_t t = 0; t < problem->transmit_count; t++)
+        planes = planes && (problem->transmit[t].kind == DAS_TRANSMIT_PLANE || problem->transmit[t].kind == DAS_TRANSMIT_NONE);
+    if (planes)
+        layout->kernel = (das_cuda_kernel)(DAS_CUDA_TILE_NEAREST_PLANES + kind);
     layout->chunk_transmits = rows;
     layout->tile = true;
 }
@@ -182,6 +197,33 @@ static void place_sections(das_cuda_layout *layout)
     }
 }
 
+/* Packs as many frames at a time as the budget allows. */
+static bool choose_frame_chunks(const das_problem *problem, das_cuda_layout *layout)
+{
+    das_cuda_tile *shape = &layout->shape;
+    if (layout->device_bytes > problem->memory_budget)
+        return false;
+    uint64_t available = (problem->memory_budget - layout->device_bytes) / (uint64_t)problem->slots;
+    uint64_t row_bytes = (uint64_t)shape->stride * (problem->data_complex ? 8 : 4) + 1; /* 1: its flag */
+    uint64_t pairs = (uint64_t)(problem->transmit_count * problem->receive_count), frames = (uint64_t)problem->frame_count;
+    uint64_t limit = (uint64_t)INT32_MAX * 4; /* places in it are 32-bit numbers */
+    uint64_t most = ((available < limit ? available : limit) - 256) / (row_bytes * pairs);
+    if (available < 512 || most == 0)
+        return false;
+    if (most < frames) {
+        uint64_t rows = (uint64_t)layout->frame_rows;
+        frames = most >= rows ? most / rows * rows : most;
+    }
+    if (frames > 65535)
+        frames = 65535 / (uint64_t)layout->frame_rows * (uint64_t)layout->frame_rows;
+    layout->chunk_frames = (int32_t)frames;
+    layout->chunk_transmits = (int32_t)problem->transmit_count;
+    layout->chunks = (int32_t)(((uint64_t)problem->frame_count + frames - 1) / frames);
+    shape->flags_offset = frames * pairs * (row_bytes - 1);
+    layout->slot_bytes = align_up(frames * pairs * row_bytes, 256);
+    return true;
+}
+
 /* Packs as many transmits at a time as the budget allows; false if not even the least fits. */
 static bool choose_chunks(const das_problem *problem, das_cuda_layout *layout)
 {
@@ -200,7 +242,8 @@ static bool choose_chunks(const das_problem *problem, das_cuda_layout *layout)
             int64_t packed = das_cuda_packed_rows(shape, problem->receive_count, first, end);
             most = packed > most ? packed : most;
         }
-        uint64_t bytes = align_up((uint64_t)most * row_bytes, 256);
+        shape->flags_offset = (uint64_t)most * row_bytes;
+        uint64_t bytes = align_up((uint64_t)most * (row_bytes + 1), 256);
         if (bytes <= available && bytes / 4 < INT32_MAX) { /* places in it are 32-bit numbers */
             layout->chunk_transmits = (int32_t)each;
             layout->chunks = used;
@@ -222,7 +265,7 @@ das_status das_cuda_choose(const das_device *device, const das_problem *problem,
     if (layout->tile) {
         measure_sections(problem, layout);
         place_sections(layout);
-        if (choose_chunks(problem, layout))
+        if (layout->frames ? choose_frame_chunks(problem, layout) : choose_chunks(problem, layout))
             return DAS_OK;
         layout->tile = false;
     }

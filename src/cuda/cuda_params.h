@@ -74,6 +74,7 @@ enum {
 typedef struct das_cuda_tile {
     das_cuda_params common;
     uint64_t packed;      /* float or float2 [row][stride] */
+    uint64_t flags_offset; /* bytes from there to a byte per row: 1 if it holds something that is not finite */
     uint64_t pair_weight; /* float[transmit][receive]; 0: all 1 */
     double second[3];     /* from a thread's first point to its second, in samples */
     int64_t offset;       /* of sample 0 of transmit 0, receive 0, frame 0 */

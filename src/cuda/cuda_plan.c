@@ -208,8 +208,8 @@ static void describe(das_plan *plan, const das_problem *problem, const das_cuda_
     if (layout->host_bytes > 0)
         snprintf(memory, sizeof memory, ", %" PRIu64 " bytes of tables in host memory", layout->host_bytes);
     if (layout->tile)
-        snprintf(plan->description, sizeof plan->description, "%s: tiles, %s%s%s, %" PRId32 " pieces", plan->device->info.name,
-                 names[problem->interpolation], problem->data_complex ? ", IQ" : "",
+        snprintf(plan->description, sizeof plan->description, "%s: tiles%s, %s%s%s, %" PRId32 " pieces", plan->device->info.name,
+                 layout->frames ? " of frames" : "", names[problem->interpolation], problem->data_complex ? ", IQ" : "",
                  layout->shape.folded ? ", reciprocal pairs folded" : "", layout->chunks);
     else
         snprintf(plan->description, sizeof plan->description, "%s: generic, %s%s%s%s", plan->device->info.name,

@@ -37,6 +37,8 @@ typedef struct das_cuda_layout {
     das_cuda_tile shape; /* without addresses */
     int32_t chunk_transmits; /* packed at a time, a multiple of the kernel's rows */
     int32_t chunks;
+    bool frames; /* few transmits: rows are frames, which are packed so many at a time */
+    int32_t chunk_frames, frame_rows;
     uint32_t shared_bytes;
 } das_cuda_layout;
 

@@ -177,6 +177,52 @@ static das_status tile(const launcher *l, const das_cuda_slot *slot)
     return DAS_OK;
 }
 
+/* Few transmits: packs a number of frames, then forms their images together. */
+static das_status frames(const launcher *l, const das_cuda_slot *slot)
+{
+    const das_problem *problem = &l->plan->problem;
+    const das_cuda_layout *layout = &l->self->layout;
+    const das_work *work = l->work;
+    das_cuda_tile shape = layout->shape;
+    shape.common = l->self->params;
+    shape.common.data = das_cuda_pointer(work->data);
+    shape.common.image = das_cuda_pointer(work->image);
+    shape.common.accumulate = work->accumulate;
+    shape.packed = slot->packed;
+    shape.first_row_transmit = (int32_t)work->first_transmit;
+    shape.end_row_transmit = (int32_t)(work->first_transmit + work->transmit_count);
+    shape.rows = work->transmit_count * problem->receive_count;
+    int64_t slices = problem->grid.counts[shape.axis_c], tiles = (int64_t)shape.tiles_a * shape.tiles_b;
+    bool first = true;
+    for (int64_t frame = 0; frame < work->frame_count; frame += layout->chunk_frames) {
+        int64_t count = min64(layout->chunk_frames, work->frame_count - frame);
+        int64_t blocks = (count + layout->frame_rows - 1) / layout->frame_rows;
+        shape.frame = work->first_frame + frame;
+        shape.common.image_first_frame = work->image_first_frame + frame;
+        shape.common.frame_count = count;
+        das_status status = launch(l, DAS_CUDA_PACK, (uint64_t)shape.rows, (uint64_t)count, 1, 256, 0, &shape);
+        if (status == DAS_OK && first)
+            status = record(l, work->packed);
+        first = false;
+        /* Launches of about 2^30 terms a multiprocessor. */
+        int64_t most = ((int64_t)das_cuda_of(l->device)->multiprocessors << 30) /
+                           (shape.rows * blocks * layout->frame_rows * DAS_CUDA_TILE * DAS_CUDA_TILE) + 1;
+        int64_t tiles_each = min64(most, tiles), slices_each = min64(min64(most / tiles_each, slices), 32768);
+        for (int64_t slice = 0; slice < slices; slice += slices_each)
+            for (int64_t at = 0; status == DAS_OK && at < tiles; at += tiles_each) {
+                shape.first_slice = (int32_t)slice;
+                shape.first_tile = (int32_t)at;
+                status = launch(l, layout->kernel, (uint64_t)min64(tiles_each, tiles - at), (uint64_t)min64(slices_each, slices - slice),
+                                (uint64_t)blocks, DAS_CUDA_TILE_THREADS, layout->shared_bytes, &shape);
+            }
+        if (status == DAS_OK)
+            status = progress(l, (double)min64(frame + count, work->frame_count) / (double)work->frame_count);
+        if (status != DAS_OK)
+            return status;
+    }
+    return DAS_OK;
+}
+
 das_status das_cuda_reconstruct(das_plan *plan, das_slot *slot, das_queue *queue, const das_work *work, das_error *error)
 {
     launcher l = {plan, plan->impl, plan->device, queue, work, error};
@@ -187,7 +233,9 @@ das_status das_cuda_reconstruct(das_plan *plan, das_slot *slot, das_queue *queue
     if (status == DAS_OK && !l.self->layout.tile)
         status = record(&l, work->packed);
     if (status == DAS_OK)
-        status = l.self->layout.tile ? tile(&l, slot->impl) : generic(&l);
+        status = l.self->layout.frames && l.self->layout.tile ? frames(&l, slot->impl)
+                 : l.self->layout.tile                        ? tile(&l, slot->impl)
+                                                              : generic(&l);
     if (status == DAS_OK)
         status = record(&l, work->computed);
     das_cuda_leave(l.device);

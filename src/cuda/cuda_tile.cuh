@@ -91,13 +91,19 @@ __device__ static __forceinline__ void add_samples(const das_cuda_tile &q, long 
             sum[i][c] += inside[i] ? weight * (number(v[i][c]) - offset) : 0.0f;
 }
 
+/* One byte per packed row, after the records: whether it holds something that is not finite. */
+__device__ static unsigned char *row_flags(const das_cuda_tile &q)
+{
+    return (unsigned char *)q.packed + q.flags_offset;
+}
+
 /* A block packs a row: pair (n, k), and if it is folded (k, n) as well. */
 template <typename T, int PARTS> __device__ static __forceinline__ void pack_as(const das_cuda_tile &q)
 {
     const das_cuda_params &c = q.common;
     int n, k;
     row_pair(q, blockIdx.x, n, k);
-    const long long first = q.offset + q.frame * c.frame_stride;
+    const long long first = q.offset + (q.frame + blockIdx.y) * c.frame_stride;
     const long long one = first + n * q.transmit_stride + k * q.receive_stride;
     const long long other = first + k * q.transmit_stride + n * q.receive_stride;
     float weight = q.folded && k < n ? 0.0f : 1.0f, other_weight = q.folded && k > n ? 1.0f : 0.0f;
@@ -106,7 +112,9 @@ template <typename T, int PARTS> __device__ static __forceinline__ void pack_as(
         if (other_weight != 0.0f)
             other_weight = ((const float *)q.pair_weight)[k * c.receive_count + n];
     }
-    float *out = (float *)q.packed + (long long)blockIdx.x * q.stride * PARTS;
+    const long long row = (long long)blockIdx.x * gridDim.y + blockIdx.y; /* the frames of a pair together */
+    float *out = (float *)q.packed + row * q.stride * PARTS;
+    bool odd = false;
     for (int at = threadIdx.x; at < q.stride; at += 1024) {
         float sum[4][PARTS];
 #pragma unroll
@@ -118,9 +126,14 @@ template <typename T, int PARTS> __device__ static __forceinline__ void pack_as(
 #pragma unroll
         for (int i = 0; i < 4; i++)
             if (at + 256 * i < q.stride)
-                for (int part = 0; part < PARTS; part++)
+                for (int part = 0; part < PARTS; part++) {
                     out[(at + 256 * i) * PARTS + part] = sum[i][part];
+                    odd = odd || !(fabsf(sum[i][part]) <= 3.402823466e38f);
+                }
     }
+    odd = __syncthreads_or(odd);
+    if (threadIdx.x == 0)
+        row_flags(q)[row] = odd;
 }
 
 __device__ static void pack(const das_cuda_tile &q)
@@ -254,8 +267,9 @@ __device__ static __forceinline__ void copies_done()
 template <int KIND, bool IQ> struct strip {
     typedef layout<KIND, IQ> L;
     static const int LENGTH = WINDOW / L::SPLIT;  /* samples of a strip */
+    static const bool OVERLAP = KIND == 1 && IQ;  /* the second strip of a row starts CHUNK earlier, to have the neighbour */
     static const int CHUNK = 4 / L::PARTS;        /* samples in 16 bytes */
-    static const int BEFORE = KIND == 2 ? CHUNK : 0, AFTER = KIND == 0 || L::SPLIT == 1 ? 0 : CHUNK; /* neighbours, rounded up */
+    static const int BEFORE = KIND == 2 ? CHUNK : 0, AFTER = KIND < 2 || L::SPLIT == 1 ? 0 : CHUNK; /* neighbours, rounded up */
     static const int CHUNKS = (BEFORE + LENGTH + AFTER) / CHUNK;
     static const int RAW = CHUNKS * 16; /* bytes of a strip before entries are made */
     unsigned from[L::STRIPS];  /* this thread's first chunk of a window starting at sample 0 of the row's first record */
@@ -276,7 +290,10 @@ template <int KIND, bool IQ> struct strip {
         return thread >> 5;
     }
     static __device__ __forceinline__ int row(int warp, int i) { return (warp + 16 * i) / L::SPLIT; }
-    static __device__ __forceinline__ int start(int warp, int i) { return (warp + 16 * i) % L::SPLIT * LENGTH; } /* first sample */
+    static __device__ __forceinline__ int start(int warp, int i) /* first sample */
+    {
+        return (unsigned)(warp + 16 * i) % L::SPLIT * (OVERLAP ? LENGTH - CHUNK : LENGTH);
+    }
 
     /* offset(row) is where the row's records start, in samples; a row beyond `rows` takes zeros from before a record. */
     template <typename Offset>
@@ -337,6 +354,9 @@ template <int KIND, bool IQ> struct strip {
                 const int at = 32 * e + lane;
                 float entry[L::WORDS];
                 if (KIND == 1) {
+                    /* The last sample has no neighbour here, and is the second of the other strip. */
+                    if (e == 1 ? lane == 31 : lane == 0 && start(warp, i) > 0)
+                        continue;
                     const float2 v = ((const float2 *)in)[at], next = ((const float2 *)in)[at + 1];
                     const float position = (float)(start(warp, i) + at - q.half_window), dx = next.x - v.x, dy = next.y - v.y;
                     entry[0] = __fmaf_rn(-position, dx, v.x);
@@ -362,12 +382,9 @@ template <int KIND, bool IQ> struct strip {
     }
 };
 
-/* The value at position t (relative to the references) of the row whose entries start, less the magic number's bits, at `at`. */
-template <int KIND, bool IQ> __device__ static __forceinline__ float2 sample_at(float t, unsigned at)
+/* The value of the entry at an address in shared memory, for position t (relative to the references) and fraction f. */
+template <int KIND, bool IQ> __device__ static __forceinline__ float2 entry_value(float t, float f, unsigned from)
 {
-    typedef layout<KIND, IQ> L;
-    const float u = KIND == 0 ? __fadd_rn(t, DAS_CUDA_MAGIC) : __fadd_rd(t, DAS_CUDA_MAGIC);
-    const unsigned from = (__float_as_uint(u) << L::SHIFT) + at;
     float2 v = {0.0f, 0.0f};
     if (KIND == 0 && !IQ) {
         v.x = shared_float(from);
@@ -380,18 +397,22 @@ template <int KIND, bool IQ> __device__ static __forceinline__ float2 sample_at(
         const float4 e = shared_float4(from);
         v.x = __fmaf_rn(t, e.z, e.x);
         v.y = __fmaf_rn(t, e.w, e.y);
+    } else if (!IQ) {
+        const float4 e = shared_float4(from);
+        v.x = __fmaf_rn(f, __fmaf_rn(f, __fmaf_rn(f, e.w, e.z), e.y), e.x);
     } else {
-        const float f = t - (u - DAS_CUDA_MAGIC);
-        if (!IQ) {
-            const float4 e = shared_float4(from);
-            v.x = __fmaf_rn(f, __fmaf_rn(f, __fmaf_rn(f, e.w, e.z), e.y), e.x);
-        } else {
-            const float4 e = shared_float4(from), g = shared_float4(from + 16);
-            v.x = __fmaf_rn(f, __fmaf_rn(f, __fmaf_rn(f, g.z, g.x), e.z), e.x);
-            v.y = __fmaf_rn(f, __fmaf_rn(f, __fmaf_rn(f, g.w, g.y), e.w), e.y);
-        }
+        const float4 e = shared_float4(from), g = shared_float4(from + 16);
+        v.x = __fmaf_rn(f, __fmaf_rn(f, __fmaf_rn(f, g.z, g.x), e.z), e.x);
+        v.y = __fmaf_rn(f, __fmaf_rn(f, __fmaf_rn(f, g.w, g.y), e.w), e.y);
     }
     return v;
+}
+
+/* The value at position t (relative to the references) of the row whose entries start, less the magic number's bits, at `at`. */
+template <int KIND, bool IQ> __device__ static __forceinline__ float2 sample_at(float t, unsigned at)
+{
+    const float u = KIND == 0 ? __fadd_rn(t, DAS_CUDA_MAGIC) : __fadd_rd(t, DAS_CUDA_MAGIC);
+    return entry_value<KIND, IQ>(t, KIND == 2 ? t - (u - DAS_CUDA_MAGIC) : 0.0f, (__float_as_uint(u) << layout<KIND, IQ>::SHIFT) + at);
 }
 
 /* ---------------------------------------------------------------------------
@@ -505,7 +526,7 @@ struct tile_points {
         return square_distance(d.x, d.y, d.z);
     }
 
-    __device__ __forceinline__ void store(const das_cuda_tile &q, const float2 *sum) const
+    __device__ __forceinline__ void store(const das_cuda_tile &q, const float2 *sum, int frame = 0) const
     {
         const das_cuda_params &c = q.common;
         const int most_a = (int)c.counts[q.axis_a] - 1, most_b = (int)c.counts[q.axis_b] - 1;
@@ -514,7 +535,7 @@ struct tile_points {
             const int b = b0 + 4 * i;
             if (a0 > most_a || b > most_b)
                 continue;
-            const long long out = c.image_first + c.image_first_frame * c.image_strides[0] + a0 * c.image_strides[5 - q.axis_a] +
+            const long long out = c.image_first + (c.image_first_frame + frame) * c.image_strides[0] + a0 * c.image_strides[5 - q.axis_a] +
                                   b * c.image_strides[5 - q.axis_b] + slice * c.image_strides[5 - q.axis_c];
             das_float::store(c, out, sum[i].x, sum[i].y);
         }
@@ -850,8 +871,8 @@ __device__ static __forceinline__ float2 add_product(float2 a, float2 v, float2 
 }
 
 /* Complex data. Rows are elements, whose phases and weights stay in registers, and transmits are taken one after the
- * other: a plane wave's delay takes three multiplications. */
-template <int KIND> __device__ static __forceinline__ void tile_iq(const das_cuda_tile &q, char *shared)
+ * other. PLANES: they are all plane waves (or none), whose delay is linear in the point's indices within the tile. */
+template <int KIND, bool PLANES> __device__ static __forceinline__ void tile_iq(const das_cuda_tile &q, char *shared)
 {
     typedef layout<KIND, true> L;
     const das_cuda_params &c = q.common;
@@ -879,7 +900,15 @@ template <int KIND> __device__ static __forceinline__ void tile_iq(const das_cud
         const das_cuda_transmit &t = transmit[q.first_row_transmit + i];
         const int reference = reference_of(transmit_delay_middle(t, points.middle) + t.constant);
         const double turns = __fma_rn(reference, c.turns_per_sample, t.phase);
-        sources[i] = source_of(t, reference);
+        if (PLANES) {
+            const double *a = c.steps[q.axis_a], *b = c.steps[q.axis_b], *v = t.direction;
+            const double plane = t.wave == DAS_WAVE_PLANE ? c.samples_per_m : 0.0;
+            const double rest = transmit_delay_middle(t, points.middle) + t.constant - reference;
+            *(float4 *)&sources[i] = make_float4((float)((a[0] * v[0] + a[1] * v[1] + a[2] * v[2]) * plane),
+                                                 (float)((b[0] * v[0] + b[1] * v[1] + b[2] * v[2]) * plane), (float)rest, 0.0f);
+        } else {
+            sources[i] = source_of(t, reference);
+        }
         turns_t[i] = make_float2((float)(turns - rint(turns)), __int_as_float(t.wave));
         reference_t[i] = reference;
     }
@@ -894,6 +923,14 @@ template <int KIND> __device__ static __forceinline__ void tile_iq(const das_cud
     const unsigned stage_base = (unsigned)__cvta_generic_to_shared(shared), raw_base = (unsigned)__cvta_generic_to_shared(raw);
     const int last = (int)q.sample_count - 1;
     const float turns_per_sample = (float)c.turns_per_sample;
+    /* From the tile's middle to the first point, in steps. */
+    const float from_a = (lane & 7) + 8 * (warp & 3) - 0.5f * (DAS_CUDA_TILE - 1);
+    const float from_b = (lane >> 3) + 8 * (warp >> 2) - 0.5f * (DAS_CUDA_TILE - 1);
+    /* A weight of 0 takes care of finite samples that do not count. */
+    bool odd = false;
+    for (int i = tid; i < q.rows; i += THREADS)
+        odd = odd || row_flags(q)[i];
+    const bool finite = !__syncthreads_or(odd);
     float2 total[POINTS];
 #pragma unroll
     for (int i = 0; i < POINTS; i++)
@@ -992,15 +1029,23 @@ template <int KIND> __device__ static __forceinline__ void tile_iq(const das_cud
             if (at + 2 < count)
                 fetch(at + 2);
             if (any_row) {
-                const source v = sources[now.number];
                 const float2 turns = turns_t[now.number];
                 float transmit[POINTS];
                 float2 part[POINTS];
+                if (PLANES) {
+                    const float4 v = *(const float4 *)&sources[now.number];
+                    const float s = __fmaf_rn(v.x, from_a, v.z);
+                    transmit[0] = __fmaf_rn(v.y, from_b, s);
+                    transmit[1] = __fmaf_rn(v.y, from_b + 4.0f, s);
+                } else {
+                    const source v = sources[now.number];
 #pragma unroll
-                for (int i = 0; i < POINTS; i++) {
-                    transmit[i] = (float)source_delay<false>(q, points, i, v, __float_as_int(turns.y));
-                    part[i] = make_float2(0.0f, 0.0f);
+                    for (int i = 0; i < POINTS; i++)
+                        transmit[i] = (float)source_delay<false>(q, points, i, v, __float_as_int(turns.y));
                 }
+#pragma unroll
+                for (int i = 0; i < POINTS; i++)
+                    part[i] = make_float2(0.0f, 0.0f);
                 const unsigned origin = stage_base + (unsigned)at % L::STAGES * L::BYTES + ((q.half_window - q.magic) << L::SHIFT);
                 if (now.flags < 0 && all_rows) {
 #pragma unroll
@@ -1009,16 +1054,14 @@ template <int KIND> __device__ static __forceinline__ void tile_iq(const das_cud
                         for (int i = 0; i < POINTS; i++)
                             part[i] = add_product(part[i], sample_at<KIND, true>(delay[i][j] + transmit[i], origin + j * (WINDOW << L::SHIFT)),
                                                   turn[i][j]);
-                } else if (now.flags < 0) {
+                } else if (now.flags < 0 && finite) {
 #pragma unroll
                     for (int j = 0; j < L::ROWS; j++)
                         if ((any_row >> j) & 1)
 #pragma unroll
-                            for (int i = 0; i < POINTS; i++) {
-                                const float2 v = sample_at<KIND, true>(delay[i][j] + transmit[i], origin + j * (WINDOW << L::SHIFT));
-                                if ((inside[i] >> j) & 1)
-                                    part[i] = add_product(part[i], v, turn[i][j]);
-                            }
+                            for (int i = 0; i < POINTS; i++)
+                                part[i] = add_product(part[i], sample_at<KIND, true>(delay[i][j] + transmit[i], origin + j * (WINDOW << L::SHIFT)),
+                                                      turn[i][j]);
                 } else {
                     const int reference_n = now.reference;
 #pragma unroll
@@ -1029,8 +1072,8 @@ template <int KIND> __device__ static __forceinline__ void tile_iq(const das_cud
 #pragma unroll
                         for (int i = 0; i < POINTS; i++) {
                             const float t = delay[i][j] + transmit[i];
-                            const bool counts = ((inside[i] >> j) & 1) && t >= first - 1e-3f && t <= end + 1e-3f;
-                            const float2 v = sample_at<KIND, true>(counts ? fminf(fmaxf(t, first), end) : t, origin + j * (WINDOW << L::SHIFT));
+                            const bool counts = ((inside[i] >> j) & 1) && (KIND == 0 || (t >= first - 1e-3f && t <= end + 1e-3f));
+                            const float2 v = sample_at<KIND, true>(counts && KIND > 0 ? fminf(fmaxf(t, first), end) : t, origin + j * (WINDOW << L::SHIFT));
                             if (counts)
                                 part[i] = add_product(part[i], v, turn[i][j]);
                         }
@@ -1057,6 +1100,159 @@ template <int KIND> __device__ static __forceinline__ void tile_iq(const das_cud
         __syncthreads(); /* before block_reference and the list are written again */
     }
     points.store(q, total);
+}
+
+/* Few transmits, any number of frames. Rows are frames: place, weight and phase of a sample are the same for all. */
+template <int KIND, bool IQ> __device__ static __forceinline__ void tile_frames(const das_cuda_tile &q, char *shared)
+{
+    typedef layout<KIND, IQ> L;
+    const das_cuda_params &c = q.common;
+    const int tid = threadIdx.x, lane = tid & 31, warp = tid >> 5;
+    const int receives = (int)c.receive_count, transmits = q.end_row_transmit - q.first_row_transmit;
+    const int first_frame = blockIdx.z * L::ROWS, frames = (int)c.frame_count, rows = min(L::ROWS, frames - first_frame);
+
+    /* Shared memory: the stages; what is copied for the next; elements; steps; references and turns at them; elements of
+     * the aperture. */
+    char *raw = shared + L::STAGES * L::BYTES;
+    source *elements = (source *)(raw + (KIND == 0 ? 0 : 16 * L::STRIPS * strip<KIND, IQ>::RAW));
+    step *steps = (step *)(elements + receives);
+    int *reference_r = (int *)(steps + receives);
+    float *turns_r = (float *)(reference_r + receives);
+    unsigned short *aperture = (unsigned short *)(turns_r + receives);
+    __shared__ int step_count, no_reference[L::ROWS];
+    __shared__ unsigned long long barrier_place;
+
+    tile_points points;
+    points.begin<false>(q);
+    split_barrier barrier;
+    barrier.begin(&barrier_place);
+    const das_cuda_transmit *transmit = (const das_cuda_transmit *)c.transmit;
+    const das_cuda_element *element = (const das_cuda_element *)c.element;
+    for (int i = tid; i < receives; i += THREADS) {
+        const das_cuda_element &e = element[i];
+        const double s = root(square_distance(points.middle.x - e.scaled[0], points.middle.y - e.scaled[1], points.middle.z - e.scaled[2]));
+        const int reference = reference_of(s + e.constant);
+        const double turns = reference * c.turns_per_sample;
+        reference_r[i] = reference;
+        turns_r[i] = (float)(turns - rint(turns));
+        elements[i] = {{e.scaled[0], e.scaled[1]}, {e.scaled[2], e.constant - reference}};
+    }
+    if (tid < L::ROWS)
+        no_reference[tid] = 0;
+    int aperture_count = receives;
+    if (warp == 0)
+        aperture_count = make_list(aperture, receives, [&](int k, unsigned short &entry) {
+            entry = (unsigned short)k;
+            return !c.aperture || tile_meets_aperture(q, element[k], points.middle);
+        });
+    const unsigned stage_base = (unsigned)__cvta_generic_to_shared(shared), raw_base = (unsigned)__cvta_generic_to_shared(raw);
+    const int last = (int)q.sample_count - 1;
+    const float turns_per_sample = (float)c.turns_per_sample;
+    float2 sum[L::ROWS][POINTS];
+#pragma unroll
+    for (int j = 0; j < L::ROWS; j++)
+#pragma unroll
+        for (int i = 0; i < POINTS; i++)
+            sum[j][i] = make_float2(0.0f, 0.0f);
+    strip<KIND, IQ> next;
+    __syncthreads();
+    next.begin(q, rows, no_reference, raw_base, [&](int j) { return (unsigned)((first_frame + j) * q.stride); });
+
+    for (int n = 0; n < transmits; n++) {
+        const das_cuda_transmit &t = transmit[q.first_row_transmit + n];
+        const int reference_t = reference_of(transmit_delay_middle(t, points.middle) + t.constant);
+        const source from = source_of(t, reference_t);
+        const double turns = __fma_rn(reference_t, c.turns_per_sample, t.phase);
+        const float turns_t = (float)(turns - rint(turns));
+        double delay[POINTS];
+#pragma unroll
+        for (int i = 0; i < POINTS; i++)
+            delay[i] = source_delay<false>(q, points, i, from, t.wave);
+        __syncthreads(); /* the last transmit's steps and stages have been read */
+        if (warp == 0) {
+            const int count = make_list(steps, aperture_count, [&](int at, step &entry) {
+                const int k = aperture[at], r = reference_t + reference_r[k];
+                entry.offset = (unsigned)((n * receives + k) * frames * q.stride);
+                entry.reference = r;
+                entry.number = k;
+                const int least = r - q.half_window, most = r + q.half_window;
+                entry.flags = KIND == 0 || (least >= 0 && most < last) ? FULL : 0;
+                return most >= 0 && least <= last;
+            });
+            if (lane == 0)
+                step_count = count;
+        }
+        __syncthreads();
+        const int count = step_count;
+        auto fetch = [&](int at) {
+            const int2 entry = *(const int2 *)&steps[at];
+            next.fetch(q, stage_base + (unsigned)at % L::STAGES * L::BYTES, entry.x, entry.y);
+        };
+        if (count > 0) {
+            fetch(0);
+            copies_done();
+            __syncwarp();
+            if (KIND > 0)
+                next.stage(q, shared, raw);
+        }
+        __syncthreads();
+        if (count > 1)
+            fetch(1);
+        for (int at = 0; at < count; at++) {
+            const step now = steps[at];
+            copies_done();
+            if (KIND > 0 && at + 1 < count) {
+                __syncwarp();
+                next.stage(q, shared + (unsigned)(at + 1) % L::STAGES * L::BYTES, raw);
+            }
+            barrier.arrive();
+            if (at + 2 < count)
+                fetch(at + 2);
+            const source v = elements[now.number];
+            const unsigned origin = stage_base + (unsigned)at % L::STAGES * L::BYTES + ((q.half_window - q.magic) << L::SHIFT);
+            const float first = -(float)now.reference, end = first + (float)last;
+#pragma unroll
+            for (int i = 0; i < POINTS; i++) {
+                const point3 d = points.offset(q, i, v.xy.x, v.xy.y, v.z_shift.x);
+                const double square = square_distance(d.x, d.y, d.z);
+                float s = (float)(root(square) + (v.z_shift.y + delay[i])), weight = 1.0f;
+                if (c.aperture)
+                    weight = aperture_weight(c, along_normal(q, element[now.number], d.x, d.y, d.z), square);
+                float2 turn = {weight, 0.0f};
+                if (IQ && c.rotate) {
+                    turn = turn_by(__fmaf_rn(s, turns_per_sample, turns_r[now.number] + turns_t));
+                    turn.x *= weight;
+                    turn.y *= weight;
+                }
+                bool counts = weight != 0.0f;
+                if (KIND > 0 && now.flags >= 0) { /* 1e-3 outside the record counts as its edge, more as nothing */
+                    counts = counts && s >= first - 1e-3f && s <= end + 1e-3f;
+                    s = fminf(fmaxf(s, first), end);
+                }
+                if (!counts)
+                    continue;
+                const float u = KIND == 0 ? __fadd_rn(s, DAS_CUDA_MAGIC) : __fadd_rd(s, DAS_CUDA_MAGIC);
+                const float fraction = s - (u - DAS_CUDA_MAGIC);
+                const unsigned place = (__float_as_uint(u) << L::SHIFT) + origin;
+#pragma unroll
+                for (int g = 0; g < L::ROWS / L::GROUP; g++)
+                    if (g * L::GROUP < rows)
+#pragma unroll
+                        for (int j = g * L::GROUP; j < (g + 1) * L::GROUP; j++) {
+                            const float2 value = entry_value<KIND, IQ>(s, fraction, place + j * (WINDOW << L::SHIFT));
+                            if (IQ)
+                                sum[j][i] = add_product(sum[j][i], value, turn);
+                            else
+                                sum[j][i].x = __fmaf_rn(turn.x, value.x, sum[j][i].x);
+                        }
+            }
+            barrier.wait();
+        }
+    }
+#pragma unroll
+    for (int j = 0; j < L::ROWS; j++)
+        if (j < rows)
+            points.store(q, sum[j], first_frame + j);
 }
 
 } // namespace das_tiles
