@@ -25,6 +25,7 @@ typedef struct {
     char name[96]; /* "cpu/avx2", "cuda:0", ... */
     char isa[16];  /* CPU: the instruction set forced; else "" */
     bool is_cpu, has_double;
+    int one_in; /* of random cases, only one in so many: where a plan takes a compiler seconds */
 } conformance_target;
 
 typedef enum { WAY_HOST, WAY_QUEUE, WAY_NO_QUEUE, WAY_IMPORT } scenario_way;

@@ -126,6 +126,46 @@ static void draw_transmits(draw *d, profile kind, bool plain)
     }
 }
 
+/* Takes away one thing that folding reciprocal pairs needs. */
+static void spoil_symmetry(draw *d)
+{
+    scenario *s = d->s;
+    int64_t count = s->o.transmits, one = integer(d, 0, (int)count - 1), other = (one + 1) % count;
+    oracle_transmit *transmit = scenario_alloc(s, count, sizeof *transmit);
+    memcpy(transmit, s->o.transmit, (size_t)count * sizeof *transmit);
+    s->o.transmit = transmit;
+    switch (integer(d, 0, 5)) {
+    case 0:
+        transmit[one].start_time_s += d->unit_s * uniform(d, -5, 5);
+        break;
+    case 1:
+        transmit[one].delay_s += d->unit_s * uniform(d, -5, 5);
+        break;
+    case 2:
+        transmit[one].weight *= -0.5;
+        break;
+    case 3:
+        transmit[one].vector[0] += d->unit_m;
+        s->all_elements = false;
+        break;
+    case 4: {
+        oracle_transmit swap = transmit[one];
+        transmit[one] = transmit[other];
+        transmit[other] = swap;
+        s->all_elements = false;
+        break;
+    }
+    default: {
+        double *weight = scenario_alloc(s, count * count, sizeof *weight);
+        for (int64_t i = 0; i < count * count; i++)
+            weight[i] = 1;
+        weight[one * count + other] = chance(d, 0.5) ? 0 : 2;
+        s->o.pair_weight = weight;
+        break;
+    }
+    }
+}
+
 static void draw_grid(draw *d, bool regular)
 {
     scenario *s = d->s;
@@ -443,6 +483,12 @@ void conformance_draw(scenario *s, test_rng *rng, oracle_type type, oracle_inter
     draw_grid(&d, linear && chance(&d, 0.75));
     if (!(kind == FULL_MATRIX && plain))
         draw_aperture(&d);
+    if (kind == FULL_MATRIX && plain && chance(&d, 0.5))
+        spoil_symmetry(&d);
+    if (plain && kind == ENSEMBLE && chance(&d, 0.3))
+        s->o.transmit_weight = draw_weights(&d, s->o.transmits);
+    if (plain && kind == ENSEMBLE && chance(&d, 0.2))
+        s->o.receive_weight = draw_weights(&d, s->o.receives);
     if (!plain) {
         draw_tables(&d);
         draw_pairs(&d);
@@ -567,6 +613,8 @@ void conformance_random(const conformance_target *targets, int count, conformanc
                 for (int i = 0; i < count && i < MOST_TARGETS; i++) {
                     scenario_way way = s.way;
                     test_rng again;
+                    if (k % targets[i].one_in != 0)
+                        continue;
                     copy = rng;
                     again = copy;
                     test_begin("random %s %s, case %d on %s", type_names[type], interpolation_names[interpolation], k,
@@ -587,7 +635,8 @@ void conformance_random(const conformance_target *targets, int count, conformanc
             }
             for (int i = 0; i < count && i < MOST_TARGETS; i++) {
                 test_begin("random %s %s, %d cases from seed %llu on %s", type_names[type],
-                           interpolation_names[interpolation], amount.cases, (unsigned long long)amount.seed,
+                           interpolation_names[interpolation], (amount.cases - 1) / targets[i].one_in + 1,
+                           (unsigned long long)amount.seed,
                            targets[i].name);
                 if (failures[i] > 0)
                     test_note("%d of them fail; %s", failures[i], why[i]);

@@ -35,6 +35,8 @@ static void add_target(das_device *device, const char *name, const char *isa)
     snprintf(target->isa, sizeof target->isa, "%s", isa);
     target->is_cpu = isa[0] != '\0';
     target->has_double = info.has_double != 0;
+    /* OpenCL on a processor compiles the kernels of every plan there. */
+    target->one_in = strncmp(name, "opencl", 6) == 0 && info.is_gpu == 0 ? 6 : 1;
     printf("running on %s: %s\n", target->name, info.description);
     target_count++;
 }
