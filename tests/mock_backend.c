@@ -85,6 +85,7 @@ static struct {
     das_status command_status;
     bool happened;
 } plot;
+static bool without_double;
 static int64_t breaches;
 static char first_breach[256];
 
@@ -227,7 +228,7 @@ static das_status mock_device_count(int32_t *count, das_error *error)
 static void describe_device(int32_t index, das_device_info *info)
 {
     info->is_gpu = 0;
-    info->has_double = 1;
+    info->has_double = !without_double;
     info->compute_units = 1;
     info->memory_bytes = UINT64_C(1) << 34;
     info->max_buffer_bytes = UINT64_C(1) << 32;
@@ -338,6 +339,11 @@ uint64_t das_mock_memory(const das_device *device)
     uint64_t bytes = mock->memory;
     pthread_mutex_unlock(&lock);
     return bytes;
+}
+
+void das_mock_set_double(bool has_double)
+{
+    without_double = !has_double;
 }
 
 void das_mock_limit_memory(das_device *device, uint64_t bytes)
@@ -889,6 +895,11 @@ static das_status mock_plan_create(das_plan *plan, const das_problem *problem, d
 {
     das_status status = enter(DAS_MOCK_PLAN_CREATE, error);
     mock_device *device = plan->device->impl;
+    const das_problem *kept = &plan->problem;
+    require(kept->receive == NULL && kept->transmit == NULL && kept->pair == NULL && kept->pair_first == NULL &&
+                kept->window_values == NULL && kept->transmit_times_s == NULL && kept->receive_times_s == NULL &&
+                kept->transmit_weights == NULL && kept->receive_weights == NULL && kept->grid.values[0] == NULL,
+            "plan_create", "plan->problem has arrays that will not outlive the call");
     if (status != DAS_OK)
         return status;
     mock_plan *mock = calloc(1, sizeof *mock);

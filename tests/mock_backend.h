@@ -91,6 +91,9 @@ uint64_t das_mock_memory(const das_device *device);
 /* Plans and slots beyond this give DAS_ERROR_OUT_OF_DEVICE_MEMORY; 0: no limit. */
 void das_mock_limit_memory(das_device *device, uint64_t bytes);
 
+/* Mock devices have double arithmetic (default) or not. */
+void das_mock_set_double(bool has_double);
+
 /* What the device's address of a buffer is: a pointer that faults when read. */
 void *das_mock_device_pointer(const das_buffer *buffer);
 

@@ -622,9 +622,13 @@ static void devices(void)
     REFUSED(das_device_open("cpu:1", NULL, &device, E), DAS_ERROR_NO_DEVICE, "name", "cpu:1");
     EXPECT(device == NULL);
     REFUSED(das_device_open("cpu", NULL, NULL, E), ARGUMENT, "device", "NULL");
+    device = (das_device *)(void *)&device;
     REFUSED(das_device_open_cuda(NULL, NULL, &device, E), ARGUMENT, "cu_context", "NULL");
     REFUSED(das_device_open_cuda(&something, NULL, NULL, E), ARGUMENT, "device", "NULL");
+    EXPECT(device == NULL);
+    device = (das_device *)(void *)&device;
     REFUSED(das_device_open_opencl(NULL, &something, NULL, &device, E), ARGUMENT, "cl_context", "NULL");
+    EXPECT(device == NULL);
     REFUSED(das_device_open_opencl(&something, NULL, NULL, &device, E), ARGUMENT, "cl_device_id", "NULL");
     REFUSED(das_device_open_opencl(&something, &something, NULL, NULL, E), ARGUMENT, "device", "NULL");
     das_device_info info = {.struct_size = sizeof info};

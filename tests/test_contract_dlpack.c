@@ -264,7 +264,7 @@ static void expect_described(das_buffer *buffer, das_buffer *into, bool fits, co
     if (fits)
         contract_ok(status, "das_reconstruct()", __FILE__, line);
     else
-        contract_refused(status, DAS_ERROR_ARGUMENT, name, "described", "das_reconstruct()", __FILE__, line);
+        contract_refused(status, DAS_ERROR_ARGUMENT, name, "expected DAS_TYPE_F32 ", "das_reconstruct()", __FILE__, line);
 }
 
 static void descriptions(const char *name)
@@ -319,6 +319,20 @@ static void descriptions(const char *name)
         }
         das_run_destroy(&run);
         das_buffer_destroy(&five);
+        /* With a trace list the axes are frames, traces and samples. */
+        const int64_t index[3] = {0, 1, 2}, three[3] = {2, 3, 64}, four[3] = {2, 4, 64};
+        das_plan *traced = NULL;
+        OK(das_acquisition_set_traces(scene.acquisition, 3, index, index, NULL, E));
+        OK(das_buffer_describe(into, 0, 0, NULL, NULL, E));
+        if (OK(das_plan_create(d, scene.acquisition, scene.grid, NULL, &traced, E))) {
+            OK(das_buffer_describe(data, DAS_TYPE_F32, 3, three, NULL, E));
+            OK(das_reconstruct(traced, NULL, data, into, NULL, E));
+            OK(das_buffer_describe(data, DAS_TYPE_F32, 3, four, NULL, E));
+            REFUSED(das_reconstruct(traced, NULL, data, into, NULL, E), DAS_ERROR_ARGUMENT, "data", "described");
+            OK(das_buffer_describe(data, 0, 0, NULL, NULL, E));
+        }
+        das_plan_destroy(&traced);
+        OK(das_acquisition_set_traces(scene.acquisition, 0, NULL, NULL, NULL, E));
         /* A failing call leaves the description as it was. */
         OK(das_buffer_describe(into, DAS_TYPE_F32, 3, image3, NULL, E));
         REFUSED(das_buffer_describe(into, DAS_TYPE_F64, 9, image3, NULL, E), DAS_ERROR_ARGUMENT, "ndim", "9");

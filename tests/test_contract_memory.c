@@ -470,6 +470,35 @@ static void host_memory(void)
     }
     EXPECT_MSG(n > 25, "%lld allocations only", n - 1);
 
+    test_begin("a plan that the device refuses leaks nothing");
+    das_mock_set_double(false);
+    das_device *mock = contract_open("mock");
+    if (contract_scene_create(&scene)) {
+        das_plan_info info = {.struct_size = sizeof info};
+        for (int kind = 0; kind < 2; kind++) {
+            das_device *refusing = kind == 0 ? device : mock;
+            das_status wanted = kind == 0 ? DAS_ERROR_OUT_OF_DEVICE_MEMORY : DAS_ERROR_UNSUPPORTED;
+            OK(das_options_set_memory_budget(scene.options, kind == 0, E));
+            OK(das_options_set_precision(scene.options, kind == 0 ? DAS_PRECISION_EXACT : DAS_PRECISION_DOUBLE, E));
+            long long before = atomic_load(&blocks);
+            REFUSED(das_plan_query(refusing, scene.acquisition, scene.grid, scene.options, &info, E), wanted, NULL, NULL);
+            REFUSED(das_plan_create(refusing, scene.acquisition, scene.grid, scene.options, &plan, E), wanted, NULL, NULL);
+            EXPECT_MSG(atomic_load(&blocks) == before, "kind %d: %lld blocks are left", kind, atomic_load(&blocks) - before);
+        }
+        contract_scene_destroy(&scene);
+    }
+    das_device_destroy(&mock);
+    das_mock_set_double(true);
+
+    test_begin("options and other objects without a device leak nothing");
+    long long at_first = atomic_load(&blocks);
+    das_device_options *options = NULL;
+    OK(das_device_options_create(&options, E));
+    das_device_options_destroy(&options);
+    if (contract_scene_create(&scene))
+        contract_scene_destroy(&scene);
+    EXPECT(atomic_load(&blocks) == at_first);
+
     test_begin("a setter without memory leaves the object as it was");
     float before[SCENE_PIXELS], after[SCENE_PIXELS];
     const double window[3] = {1, 0.5, 0};

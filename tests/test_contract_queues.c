@@ -549,6 +549,12 @@ static void timing(void)
     EXPECT(t.upload_ms == 0 && t.download_ms == 0);
     OK(das_run_enable_timing(r.run, 0, E));
     REFUSED(das_run_get_timing(r.run, &t, E), DAS_ERROR_ARGUMENT, "run", NULL);
+    OK(das_reconstruct(r.plan, NULL, r.data, r.image, r.run, E));
+    OK(das_run_enable_timing(r.run, 1, E));
+    REFUSED(das_run_get_timing(r.run, &t, E), DAS_ERROR_ARGUMENT, "run", NULL);
+    OK(das_reconstruct(r.plan, NULL, r.data, r.image, r.run, E));
+    OK(das_run_get_timing(r.run, &t, E));
+    EXPECT_NEAR(t.compute_ms, DAS_MOCK_PACK_MS + DAS_MOCK_SUM_MS, 1e-12);
     rig_destroy(&r);
     test_end();
 }

@@ -467,7 +467,9 @@ static void floating_point(void)
                 fesetround(roundings[r]);
                 set_control_word(flush);
                 unsigned word = control_word();
-                bool ok = contract_scene_image(&scene, device, image) && large_image(device, &large, other);
+                das_plan_info info = {.struct_size = sizeof info};
+                bool ok = das_plan_query(device, large.acquisition, large.grid, large.options, &info, NULL) == DAS_OK &&
+                          control_word() == word && fegetround() == roundings[r] && contract_scene_image(&scene, device, image) && large_image(device, &large, other);
                 unsigned word_after = control_word();
                 int round_after = fegetround();
                 set_control_word(false);
