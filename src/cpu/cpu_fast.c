@@ -141,7 +141,7 @@ void das_cpu_fast_choose(das_cpu_plan *plan, const das_problem *problem)
     const int64_t row_point = 4 * (1 + (fast->weighted ? 1 : 0) + (fast->rotated ? 2 : 0));
     while (target > 4 * kernels->lanes && ((fast->hoisted && problem->receive_count * target * row_point > ROW_BYTES) ||
                                            (!fast->frames && target * problem->frame_count > 16 * TILE_POINTS) ||
-                                           grid->point_count / target < 8))
+                                           grid->point_count / target < 4))
         target /= 2;
 
     /* Shared data are in the cache anyway. */

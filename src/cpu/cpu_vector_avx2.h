@@ -28,6 +28,8 @@ static inline vf v_lookup1(const float *p, vf y)
 {
     return _mm256_permutevar8x32_ps(_mm256_loadu_ps(p), _mm256_castps_si256(y));
 }
+static inline vf v_pick(vf v, vf y) { return _mm256_permutevar8x32_ps(v, _mm256_castps_si256(y)); }
+static inline vf v_minus_lane(void) { return _mm256_setr_ps(0, -1, -2, -3, -4, -5, -6, -7); }
 static inline vf v_lookup2(const float *p, vf y)
 {
     const __m256i n = _mm256_castps_si256(y);

@@ -28,6 +28,11 @@ static inline vf v_lookup1(const float *p, vf y)
 {
     return _mm512_permutexvar_ps(_mm512_castps_si512(y), _mm512_loadu_ps(p));
 }
+static inline vf v_pick(vf v, vf y) { return _mm512_permutexvar_ps(_mm512_castps_si512(y), v); }
+static inline vf v_minus_lane(void)
+{
+    return _mm512_setr_ps(0, -1, -2, -3, -4, -5, -6, -7, -8, -9, -10, -11, -12, -13, -14, -15);
+}
 static inline vf v_lookup2(const float *p, vf y)
 {
     return _mm512_permutex2var_ps(_mm512_loadu_ps(p), _mm512_castps_si512(y), _mm512_loadu_ps(p + 16));

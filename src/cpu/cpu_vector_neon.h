@@ -35,6 +35,12 @@ static inline vf v_lookup1(const float *p, vf y)
 {
     return vreinterpretq_f32_u8(vqtbl1q_u8(vreinterpretq_u8_f32(vld1q_f32(p)), v_bytes(y, 3)));
 }
+static inline vf v_pick(vf v, vf y) { return vreinterpretq_f32_u8(vqtbl1q_u8(vreinterpretq_u8_f32(v), v_bytes(y, 3))); }
+static inline vf v_minus_lane(void)
+{
+    const float lanes[4] = {0, -1, -2, -3};
+    return vld1q_f32(lanes);
+}
 static inline vf v_lookup2(const float *p, vf y)
 {
     const uint8x16x2_t table = {{vreinterpretq_u8_f32(vld1q_f32(p)), vreinterpretq_u8_f32(vld1q_f32(p + 4))}};

@@ -8,7 +8,7 @@
 
 #define VECTOR_LANES 4
 #define VECTOR_TRANSMITS 4 /* transmits that share one look at a receive delay */
-#define VECTOR_HAS_WINDOWS 0
+#define VECTOR_HAS_WINDOWS 0 /* whether v_pick() and v_minus_lane() exist: a permute of one vector; 0, -1, -2, ... */
 
 typedef float vf __attribute__((vector_size(16)));
 typedef int32_t vi __attribute__((vector_size(16)));
