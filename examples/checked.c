@@ -1,4 +1,4 @@
-#define _POSIX_C_SOURCE 200809L
+#define _XOPEN_SOURCE 700
 #include "checked.h"
 
 #include <ctype.h>
@@ -29,7 +29,7 @@ static void on_signal(int number)
 
 void remove_on_failure(const char *path)
 {
-    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGXFSZ};
     unfinished = path;
     for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++) {
         struct sigaction action;
@@ -54,6 +54,12 @@ void fail(const char *format, ...)
     if (unfinished)
         unlink(unfinished);
     exit(EXIT_FAILURE);
+}
+
+void finish_printing(void)
+{
+    if (fflush(stdout) || ferror(stdout))
+        fail("standard output: writing failed: %s", strerror(errno));
 }
 
 void *allocate(uint64_t count, uint64_t size, const char *what)

@@ -22,6 +22,9 @@ _Noreturn void fail(const char *format, ...) CHECKED_PRINTF;
 /* The file that fail(), or a signal that ends the program, removes; NULL for none. The path is not copied. */
 void remove_on_failure(const char *path);
 
+/* Fails if what was printed could not be written. */
+void finish_printing(void);
+
 /* Memory for count things of the given size, not cleared; `what` names it in the message. */
 void *allocate(uint64_t count, uint64_t size, const char *what);
 

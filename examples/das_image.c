@@ -190,7 +190,7 @@ static void parse_command_line(int argc, char **argv, struct settings *settings)
         else if (!strcmp(argument, "--help")) {
             fputs(usage, stdout);
             exit(EXIT_SUCCESS);
-        } else if (!strncmp(argument, "--", 2))
+        } else if (argument[0] == '-' && argument[1])
             fail("%s is no option, expected one of those --help lists", argument);
         else if (!settings->input)
             settings->input = argument;
@@ -398,6 +398,7 @@ int main(int argc, char **argv)
         write_npy(&settings, &info, image);
     if (settings.timing)
         print_timing(device, plan, run);
+    finish_printing();
     das_run_destroy(&run);
     das_plan_destroy(&plan);
     das_options_destroy(&options);

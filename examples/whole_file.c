@@ -1,10 +1,11 @@
-#define _POSIX_C_SOURCE 200809L
+#define _XOPEN_SOURCE 700
 #define _FILE_OFFSET_BITS 64
 #include "whole_file.h"
 
 #include "checked.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -13,11 +14,15 @@
 FILE *open_input(const char *path, uint64_t *bytes)
 {
     struct stat about;
-    FILE *file = fopen(path, "rb");
+    /* Not waiting for the writer of a pipe, which is refused anyway. */
+    int descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    if (descriptor < 0)
+        fail("%s: cannot be opened for reading: %s", path, strerror(errno));
+    if (fstat(descriptor, &about) || !S_ISREG(about.st_mode))
+        fail("%s: not a regular file", path);
+    FILE *file = fdopen(descriptor, "rb");
     if (!file)
         fail("%s: cannot be opened for reading: %s", path, strerror(errno));
-    if (fstat(fileno(file), &about) || !S_ISREG(about.st_mode))
-        fail("%s: not a regular file", path);
     *bytes = (uint64_t)about.st_size;
     return file;
 }
@@ -54,8 +59,11 @@ char *path_beside(const char *beside, const char *name)
 
 void open_output(struct output_file *output, const char *path)
 {
-    output->path = format_text("%s", path);
-    output->temporary = format_text("%s.XXXXXX", path);
+    /* Through a symbolic link the file it names is written, not the link replaced. */
+    char *resolved = realpath(path, NULL);
+    output->path = format_text("%s", resolved ? resolved : path);
+    output->temporary = format_text("%s.XXXXXX", output->path);
+    free(resolved);
     int descriptor = mkstemp(output->temporary);
     if (descriptor < 0)
         fail("%s: cannot be written: %s", path, strerror(errno));

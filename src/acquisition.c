@@ -56,18 +56,22 @@ das_status das_acquisition_set_receive_elements(das_acquisition *acquisition, in
     return set_array(&acquisition->positions, &acquisition->receive_count, positions_m, count, 3, "positions_m", error);
 }
 
+/* Geometry is computed with default rounding, whatever the caller's. */
+
 /* Unit vector along v; false if v is zero. Scaled first, so that neither tiny nor huge vectors are lost. */
 static bool normalise(const double v[3], double unit[3])
 {
+    fenv_t saved;
+    das_float_environment_enter(&saved);
     double scale = fmax(fabs(v[0]), fmax(fabs(v[1]), fabs(v[2])));
-    if (!(scale > 0))
-        return false;
-    double x = v[0] / scale, y = v[1] / scale, z = v[2] / scale;
+    double by = scale > 0 ? scale : 1.0;
+    double x = v[0] / by, y = v[1] / by, z = v[2] / by;
     double length = sqrt(x * x + y * y + z * z);
     unit[0] = x / length;
     unit[1] = y / length;
     unit[2] = z / length;
-    return true;
+    das_float_environment_leave(&saved);
+    return scale > 0;
 }
 
 /* The same for an array that NULL with a count of 0 takes away again. */
@@ -178,7 +182,10 @@ das_status das_acquisition_add_plane_transmit(das_acquisition *acquisition, doub
     static const double pi = 3.14159265358979323846;
     DAS_REQUIRE_POINTER(acquisition, error);
     DAS_REQUIRE(fabs(angle_rad) <= pi, error, "angle_rad is %g; expected -pi to pi", angle_rad);
+    fenv_t saved;
+    das_float_environment_enter(&saved);
     const double direction[3] = {sin(angle_rad), 0.0, cos(angle_rad)};
+    das_float_environment_leave(&saved);
     return add(acquisition, DAS_TRANSMIT_PLANE, NULL, direction, NULL, 0.0, error);
 }
 
@@ -209,8 +216,12 @@ das_status das_acquisition_add_plane_direction_transmit(das_acquisition *acquisi
 
 static double distance(const double a[3], const double b[3])
 {
+    fenv_t saved;
+    das_float_environment_enter(&saved);
     double x = a[0] - b[0], y = a[1] - b[1], z = a[2] - b[2];
-    return sqrt(x * x + y * y + z * z);
+    double length = sqrt(x * x + y * y + z * z);
+    das_float_environment_leave(&saved);
+    return length;
 }
 
 das_status das_acquisition_add_diverging_transmit(das_acquisition *acquisition, const double source_m[3], const double *origin_m,

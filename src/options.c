@@ -50,8 +50,7 @@ das_status das_options_set_interpolation(das_options *options, das_interpolation
 das_status das_options_set_f_number(das_options *options, double f_number, das_error *error)
 {
     DAS_REQUIRE_POINTER(options, error);
-    DAS_REQUIRE(isfinite(f_number) && f_number >= 0, error, "f_number is %g; expected 0 (no limit) or a finite number above it",
-                f_number);
+    DAS_REQUIRE(f_number >= 0 && f_number <= 1e9, error, "f_number is %g; expected 0 (no limit) to 1e9", f_number);
     options->f_number = f_number;
     return DAS_OK;
 }

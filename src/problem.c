@@ -1,6 +1,7 @@
 /* From an acquisition, a grid and options to a checked das_problem. */
 #include "frontend.h"
 
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -10,6 +11,8 @@
 static const int64_t index_limit = INT32_MAX;
 /* Sample positions are doubles, which must resolve 1e-6 of a sample. */
 static const int64_t sample_limit = (int64_t)1 << 32;
+/* Turns of phase a sample beyond which double cannot tell the phase. */
+static const double turns_limit = 1e3;
 
 bool das_extent(int64_t first, int32_t count, const int64_t *shape, const int64_t *strides, int64_t *low, int64_t *high)
 {
@@ -69,6 +72,12 @@ static das_status check_acquisition(const das_acquisition *a, das_error *error)
     DAS_REQUIRE(a->demodulation_frequency_hz == 0 || das_type_is_complex(a->type), error,
                 "demodulation_frequency_hz is %g with real data (%s); expected 0, or complex data", a->demodulation_frequency_hz,
                 das_type_name(a->type));
+    DAS_REQUIRE(fabs(a->demodulation_frequency_hz) <= turns_limit * a->sampling_frequency_hz, error,
+                "demodulation_frequency_hz is %g with a sampling frequency of %g Hz; expected at most %g times that",
+                a->demodulation_frequency_hz, a->sampling_frequency_hz, turns_limit);
+    DAS_REQUIRE(isfinite(a->sampling_frequency_hz / a->sound_speed_m_s), error,
+                "sampling_frequency_hz is %g with a sound speed of %g m/s; expected a finite number of samples a metre",
+                a->sampling_frequency_hz, a->sound_speed_m_s);
     DAS_REQUIRE(a->trace_count == 0 || a->pair_weights == NULL, error,
                 "pair weights are set with a trace list; expected the traces' own weights");
     DAS_REQUIRE(a->trace_count == 0 || !a->strides_set, error,
@@ -168,10 +177,16 @@ static das_status fill_data(const das_acquisition *a, das_problem *p, das_error 
     return DAS_OK;
 }
 
-static das_status pair_weight(double product, int64_t t, int64_t r, das_error *error)
+/* A pair's weight must survive the arithmetic: one that float cannot hold would turn into infinity, or into the 0 that
+ * means "do not look". */
+static das_status pair_weight(const das_problem *p, double product, bool zero_factor, int64_t t, int64_t r, das_error *error)
 {
-    DAS_REQUIRE(isfinite(product), error, "the weight of transmit %" PRId64 ", receive %" PRId64 " is %g; expected a finite product", t,
-                r, product);
+    bool wide = p->precision == DAS_PRECISION_DOUBLE;
+    double least = wide ? DBL_MIN : (double)FLT_MIN, most = wide ? DBL_MAX : (double)FLT_MAX;
+    DAS_REQUIRE(zero_factor || (fabs(product) >= least && fabs(product) <= most), error,
+                "the weight of transmit %" PRId64 ", receive %" PRId64 " is %g, the product of theirs and the pair's; expected 0, or "
+                "%g to %g in magnitude",
+                t, r, product, least, most);
     return DAS_OK;
 }
 
@@ -181,10 +196,10 @@ static das_status fill_dense_pairs(const das_acquisition *a, das_problem *p, das
     for (int64_t t = 0; t < p->transmit_count; t++) {
         first[t] = count;
         for (int64_t r = 0; r < p->receive_count; r++) {
-            double weight = p->transmit[t].weight * p->receive[r].weight;
-            if (a->pair_weights != NULL)
-                weight *= a->pair_weights[t * p->receive_count + r];
-            das_status status = pair_weight(weight, t, r, error);
+            double own = a->pair_weights != NULL ? a->pair_weights[t * p->receive_count + r] : 1.0;
+            double weight = p->transmit[t].weight * p->receive[r].weight * own;
+            bool zero = p->transmit[t].weight == 0 || p->receive[r].weight == 0 || own == 0;
+            das_status status = pair_weight(p, weight, zero, t, r, error);
             if (status != DAS_OK)
                 return status;
             if (weight == 0)
@@ -231,10 +246,10 @@ static das_status fill_trace_pairs(const das_acquisition *a, das_problem *p, das
         int64_t k = order[i], r = a->trace_receive[k];
         while (t <= a->trace_transmit[k])
             first[t++] = kept;
-        double weight = p->transmit[t - 1].weight * p->receive[r].weight;
-        if (a->trace_weight != NULL)
-            weight *= a->trace_weight[k];
-        status = pair_weight(weight, t - 1, r, error);
+        double own = a->trace_weight != NULL ? a->trace_weight[k] : 1.0;
+        double weight = p->transmit[t - 1].weight * p->receive[r].weight * own;
+        bool zero = p->transmit[t - 1].weight == 0 || p->receive[r].weight == 0 || own == 0;
+        status = pair_weight(p, weight, zero, t - 1, r, error);
         if (weight == 0)
             continue;
         pair[kept].offset = p->first + k * p->trace_stride;
@@ -356,6 +371,8 @@ static das_status fill_options(const das_options *o, das_problem *p, das_error *
     p->keep_receive = o->keep_receive;
     p->outside = o->outside;
     p->precision = o->precision;
+    DAS_REQUIRE(o->precision == DAS_PRECISION_DOUBLE || fabs(p->sample_offset) <= (double)FLT_MAX, error,
+                "the sample offset is %g; expected at most %g in magnitude, or precision double", p->sample_offset, (double)FLT_MAX);
     p->phase_reference = o->phase_reference;
     p->incremental = o->incremental;
     p->fast_paths = o->fast_paths;
@@ -381,7 +398,7 @@ static das_status check_overlap(const int64_t *shape, const int64_t *strides, da
     for (int i = 0; i < count; i++) {
         int64_t stride = llabs(strides[axes[i]]);
         DAS_REQUIRE(stride > reach, error,
-                    "image strides[%d] is %" PRId64 ", by which image elements overlap; expected more than %" PRId64, axes[i],
+                    "image strides[%d] is %" PRId64 ", by which image elements overlap; expected more than %" PRId64 ", the reach of the smaller ones", axes[i],
                     strides[axes[i]], reach);
         reach += stride * (shape[axes[i]] - 1); /* das_extent() has seen that this fits */
     }

@@ -776,6 +776,10 @@ int main(int argc, char **argv)
         fprintf(stderr, "das_bench: %" PRId64 " pixels differ from the literal loop\n", bench.literal_unexplained);
         good = false;
     }
+    if (fflush(stdout) || ferror(stdout)) {
+        fprintf(stderr, "das_bench: standard output: writing failed\n");
+        good = false;
+    }
     das_buffer_destroy(&bench.data);
     das_buffer_destroy(&bench.image);
     das_buffer_destroy(&bench.host_data);

@@ -533,8 +533,22 @@ static void contradictions(das_device *device)
     CASE(OK(das_acquisition_set_receive_weights(scene.acquisition, SCENE_ELEMENTS, huge, E)))
     {
         OK(das_acquisition_set_transmit_weights(scene.acquisition, SCENE_TRANSMITS, huge, E));
-        PLAN_REFUSED(ARGUMENT, "weight", "inf");
+        PLAN_REFUSED(ARGUMENT, "weight", "1e+200");
     }
+    /* Float, the type of the sum, holds neither; 0 is fine whatever it is multiplied by. */
+    const double beyond[SCENE_ELEMENTS] = {1, 1, 1e39, 1}, below[SCENE_ELEMENTS] = {1, 1e-60, 1, 1}, none[SCENE_ELEMENTS] = {1, 0, 1, 1};
+    CASE(OK(das_acquisition_set_receive_weights(scene.acquisition, SCENE_ELEMENTS, beyond, E)))
+        PLAN_REFUSED(ARGUMENT, "weight", "1e+39");
+    CASE(OK(das_acquisition_set_receive_weights(scene.acquisition, SCENE_ELEMENTS, below, E)))
+        PLAN_REFUSED(ARGUMENT, "weight", "1e-60");
+    CASE(OK(das_acquisition_set_receive_weights(scene.acquisition, SCENE_ELEMENTS, none, E)))
+    {
+        das_plan *plan = NULL;
+        OK(das_plan_create(device, scene.acquisition, scene.grid, scene.options, &plan, E));
+        das_plan_destroy(&plan);
+    }
+    CASE(OK(das_acquisition_set_sample_offset(scene.acquisition, 1e300, E)))
+        PLAN_REFUSED(ARGUMENT, "offset", "1e+300");
     test_end();
 }
 

@@ -379,13 +379,14 @@ DAS_API das_status das_acquisition_set_transmit_delays(das_acquisition *acquisit
 DAS_API das_status das_acquisition_set_start_times(das_acquisition *acquisition, int64_t count, const double *start_times_s,
                                                    das_error *error);
 
-/* Both finite and above 0. */
+/* Both finite and above 0. c is in metres a second: 1540, not 1.54. */
 DAS_API das_status das_acquisition_set_sampling_frequency(das_acquisition *acquisition, double sampling_frequency_hz,
                                                           das_error *error);
 DAS_API das_status das_acquisition_set_sound_speed(das_acquisition *acquisition, double sound_speed_m_s, das_error *error);
 
 /* Demodulation frequency f_d of complex (IQ) data; finite. 0 (default): no phase
- * rotation. With real data anything but 0 is an error of the plan. */
+ * rotation. With real data anything but 0 is an error of the plan, and so is more
+ * than 1000 times the sampling frequency. */
 DAS_API das_status das_acquisition_set_demodulation_frequency(das_acquisition *acquisition, double demodulation_frequency_hz,
                                                               das_error *error);
 
@@ -410,7 +411,9 @@ DAS_API das_status das_acquisition_set_data_strides(das_acquisition *acquisition
                                                     int64_t transmit, int64_t receive, int64_t sample, das_error *error);
 
 /* Weight of every pair, weights[transmit_count][receive_count] (default 1). A
- * pair of weight 0 is never read. NULL restores the default. Not with traces. */
+ * pair of weight 0 is never read. The product of a pair's weights (its own, its
+ * transmit's and its element's) must be 0 or lie in the range of float, 1.2e-38 to
+ * 3.4e38 (of double with precision double). NULL restores the default. Not with traces. */
 DAS_API das_status das_acquisition_set_pair_weights(das_acquisition *acquisition, int64_t transmit_count,
                                                     int64_t receive_count, const double *weights, das_error *error);
 
@@ -480,7 +483,7 @@ DAS_API das_status das_options_set_interpolation(das_options *options, das_inter
 
 /* Receive aperture: with f_number F > 0 an element takes part where its distance
  * h along its normal and l across it satisfy l <= h / (2 F). 0 (default): no
- * limit. Finite, >= 0. */
+ * limit. 0 to 1e9. */
 DAS_API das_status das_options_set_f_number(das_options *options, double f_number, das_error *error);
 
 /* Apodization over that aperture, q = l / (h / (2 F)) in 0..1; default rect.
@@ -532,7 +535,8 @@ DAS_API das_status das_options_set_image_type(das_options *options, das_type typ
 
 /* Where image element (f, t, r, i2, i1, i0) is, in elements from the start of the
  * image: first + the dot product with strides[6], in that order. Strides may be
- * negative; elements may not overlap. NULL: compact (default). */
+ * negative, but must nest: each larger than all that the smaller ones reach, so that
+ * no elements overlap. NULL: compact (default). */
 DAS_API das_status das_options_set_image_strides(das_options *options, int64_t first, const int64_t strides[6],
                                                  das_error *error);
 
