@@ -175,7 +175,7 @@ static := $(L)/libdas.a
 # ---------------------------------------------------------------------------
 # Targets
 # ---------------------------------------------------------------------------
-.PHONY: all lib tests examples bench check check-abi check-install check-sanitize check-aarch64 check-ptx \
+.PHONY: all lib tests examples bench check check-abi check-install check-sanitize check-aarch64 \
         install uninstall clean demo help FORCE
 .DELETE_ON_ERROR:
 .SUFFIXES:
