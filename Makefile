@@ -329,7 +329,8 @@ install: lib
 	ln -sf $(real) $(DESTDIR)$(libdir)/$(soname)
 	ln -sf $(soname) $(DESTDIR)$(libdir)/libdas.so
 	$(INSTALL_DATA) $(static) $(DESTDIR)$(libdir)/libdas.a
-	sed -e 's|@prefix@|$(prefix)|' -e 's|@includedir@|$(includedir)|' -e 's|@libdir@|$(libdir)|' \
+	sed -e 's|@prefix@|$(prefix)|' -e 's|@includedir@|$(includedir:$(prefix)/%=$${prefix}/%)|' \
+	    -e 's|@libdir@|$(libdir:$(prefix)/%=$${prefix}/%)|' \
 	    -e 's|@version@|$(version)|' libdas.pc.in >$(O)/libdas.pc
 	$(INSTALL_DATA) $(O)/libdas.pc $(DESTDIR)$(pkgconfigdir)/libdas.pc
 
