@@ -66,8 +66,21 @@ DAS_KERNEL_FUNCTION das_real das_real_sub(das_real a, das_real b) { return a - b
 DAS_KERNEL_FUNCTION das_real das_real_mul(das_real a, das_real b) { return a * b; }
 DAS_KERNEL_FUNCTION das_real das_real_negate(das_real a) { return -a; }
 DAS_KERNEL_FUNCTION das_real das_real_sqrt(das_real a) { return sqrt(a); }
+#if defined(__x86_64__) && !defined(__SSE4_1__) && !defined(__CUDACC__) && !defined(__OPENCL_VERSION__)
+/* Without SSE4.1 rint() and floor() are calls: this is in the inner loop of plain C. 1.5 2^52 leaves no fraction. */
+DAS_KERNEL_FUNCTION das_real das_real_rint(das_real a)
+{
+    return a > -4503599627370496.0 && a < 4503599627370496.0 ? (a + 6755399441055744.0) - 6755399441055744.0 : a;
+}
+DAS_KERNEL_FUNCTION das_real das_real_floor(das_real a)
+{
+    das_real whole = das_real_rint(a);
+    return whole > a ? whole - 1.0 : whole;
+}
+#else
 DAS_KERNEL_FUNCTION das_real das_real_floor(das_real a) { return floor(a); }
 DAS_KERNEL_FUNCTION das_real das_real_rint(das_real a) { return rint(a); } /* half to even */
+#endif
 /* False when an operand is NaN. */
 DAS_KERNEL_FUNCTION int das_real_less(das_real a, das_real b) { return a < b; }
 DAS_KERNEL_FUNCTION int das_real_less_equal(das_real a, das_real b) { return a <= b; }
