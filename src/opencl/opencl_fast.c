@@ -17,8 +17,8 @@ static bool serves(const das_problem *problem)
         problem->transmit_times_s != NULL || problem->receive_times_s != NULL || problem->transmit_weights != NULL ||
         problem->receive_weights != NULL || problem->interpolation > DAS_INTERPOLATION_LINEAR)
         return false;
-    if (problem->transmit_count > MOST_ELEMENTS || problem->receive_count > MOST_ELEMENTS || problem->transmit_count < 4 ||
-        problem->pair_count < 32 || problem->sample_count > 1 << 22 || grid->point_count < 1024)
+    if (problem->transmit_count > MOST_ELEMENTS || problem->receive_count > MOST_ELEMENTS || problem->sample_count > 1 << 22 ||
+        grid->point_count < 64)
         return false;
     for (int64_t t = 0; t < problem->transmit_count; t++)
         if (problem->transmit[t].kind == DAS_TRANSMIT_FOCUSED)
@@ -64,7 +64,8 @@ static bool choose_tile(const das_opencl_device *device, const das_problem *prob
     fast->axis[0] = thin == 0 ? 1 : 0;
     fast->axis[1] = thin == 2 ? 1 : 2;
     fast->axis[2] = thin;
-    if (counts[fast->axis[0]] < 8 || counts[fast->axis[1]] < 8)
+    /* A tile is 32 points wide and takes a block of transmits at once. */
+    if (problem->transmit_count < 4 || counts[fast->axis[0]] < 8 || counts[fast->axis[1]] < 8)
         return false;
     for (size_t shape = device->nvidia && entry == 4 ? 0 : 1;; shape++) {
         if (shape == sizeof shapes / sizeof shapes[0])
