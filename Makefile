@@ -111,7 +111,7 @@ CUDA_ARCHS ?= 75 80 86 89 90 100 120
 cuda_known := $(subst sm_,,$(shell $(NVCC) --list-gpu-code))
 cuda_archs := $(filter $(cuda_known),$(CUDA_ARCHS))
 NVCCFLAGS ?=
-nvcc_flags := -std=c++17 -O3 -fmad=false --threads 2 -Isrc -Iinclude \
+nvcc_flags := -std=c++17 -O3 -fmad=false --threads 2 -Xfatbin -compress-all -Isrc -Iinclude \
               $(foreach a,$(cuda_archs),-gencode arch=compute_$(a),code=sm_$(a)) \
               -gencode arch=compute_$(lastword $(cuda_archs)),code=compute_$(lastword $(cuda_archs)) $(NVCCFLAGS)
 fatbin := $(O)/cuda_kernels.fatbin

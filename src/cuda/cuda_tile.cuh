@@ -419,6 +419,13 @@ template <int KIND, bool IQ> __device__ static __forceinline__ float2 sample_at(
  * A barrier in two parts: between arriving and waiting a warp goes on with its sum.
  * ------------------------------------------------------------------------- */
 
+/* One thread arrives for its warp. compute-sanitizer's racecheck follows threads only: with DAS_CUDA_RACECHECK all arrive. */
+#ifdef DAS_CUDA_RACECHECK
+const int ARRIVING = 1;
+#else
+const int ARRIVING = 32;
+#endif
+
 struct split_barrier {
     unsigned address, phase;
     __device__ __forceinline__ void begin(unsigned long long *place)
@@ -428,14 +435,14 @@ struct split_barrier {
         phase = 0;
 #if __CUDA_ARCH__ >= 800
         if (threadIdx.x == 0)
-            asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(address), "r"(THREADS / 32) : "memory");
+            asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(address), "r"(THREADS / ARRIVING) : "memory");
 #endif
     }
     __device__ __forceinline__ void arrive()
     {
 #if __CUDA_ARCH__ >= 800
         __syncwarp();
-        if ((threadIdx.x & 31) == 0)
+        if (threadIdx.x % ARRIVING == 0)
             asm volatile("{\n\t.reg .b64 state;\n\tmbarrier.arrive.shared.b64 state, [%0];\n\t}" ::"r"(address) : "memory");
 #endif
     }
@@ -736,7 +743,7 @@ template <int KIND, bool LINE> __device__ static __forceinline__ void tile_real(
 #pragma unroll
         for (int j = 0; j < L::ROWS; j++) {
             const das_cuda_transmit &t = transmit[first_n + min(j, rows - 1)];
-            const source v = source_of(t, reference[j]);
+            const source v = LINE ? source{{t.scaled[0], 0.0}, {0.0, t.constant - reference[j]}} : source_of(t, reference[j]);
 #pragma unroll
             for (int i = 0; i < POINTS; i++)
                 delay[i][j] = (float)source_delay<LINE>(q, points, i, v, t.wave);
