@@ -295,7 +295,7 @@ sanitize_flags := -g -O1 -fno-omit-frame-pointer -fno-sanitize-recover=all
 asan_tests := $(filter-out tests/test_layout.c,$(test_sources))
 tsan_tests := $(filter tests/test_contract_%.c tests/test_fuzz.c,$(test_sources))
 check-sanitize:
-	@$(MAKE) --no-print-directory O=$(O)/asan CUDA=0 CFLAGS='$(sanitize_flags) -fsanitize=address,undefined $(CFLAGS)' tests
+	@$(MAKE) --no-print-directory O=$(O)/asan CUDA_ARCHS=90 CFLAGS='$(sanitize_flags) -fsanitize=address,undefined $(CFLAGS)' tests
 	@$(MAKE) --no-print-directory O=$(O)/tsan CUDA=0 OPENCL=0 CFLAGS='$(sanitize_flags) -fsanitize=thread $(CFLAGS)' tests
 	@DAS_TEST_SMALL=1 LSAN_OPTIONS=suppressions=tests/leaks.txt:print_suppressions=0 $(run_tests) \
 	    "$(O)/asan/tests/test_conformance --cases 1" "$(O)/tsan/tests/test_conformance --device cpu --only repeat" \
