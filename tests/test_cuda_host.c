@@ -32,6 +32,25 @@ static struct {
     int version;
 } fake;
 
+/* Memory that is handed out. What a lost context holds goes with it: at the next reset. */
+static void *held[64];
+
+static void *hold(size_t bytes)
+{
+    for (size_t i = 0; i < sizeof held / sizeof held[0]; i++)
+        if (held[i] == NULL)
+            return held[i] = malloc(bytes);
+    return NULL;
+}
+
+static void let_go(void *memory)
+{
+    for (size_t i = 0; i < sizeof held / sizeof held[0]; i++)
+        if (held[i] == memory)
+            held[i] = NULL;
+    free(memory);
+}
+
 static das_cu_result called(const char *name)
 {
     if (++fake.calls == fake.fail_at) {
@@ -41,11 +60,11 @@ static das_cu_result called(const char *name)
     return DAS_CU_SUCCESS;
 }
 
-#define CALL(name)                              \
-    do {                                        \
-        das_cu_result called_with = called(name); \
-        if (called_with != DAS_CU_SUCCESS)      \
-            return called_with;                 \
+#define CALL(name)                                                                                                             \
+    do {                                                                                                                       \
+        das_cu_result called_with = called(name);                                                                              \
+        if (called_with != DAS_CU_SUCCESS)                                                                                     \
+            return called_with;                                                                                                \
     } while (0)
 
 /* Gives something back, even when it says that it failed. */
@@ -57,7 +76,10 @@ static das_cu_result released(const char *name)
 
 static int context_object, stream_object, event_object, module_object, function_object;
 
-static das_cu_result fake_init(unsigned flags) { return flags == 0 ? fake.init_result : DAS_CU_INVALID_VALUE; }
+static das_cu_result fake_init(unsigned flags)
+{
+    return flags == 0 ? fake.init_result : DAS_CU_INVALID_VALUE;
+}
 static das_cu_result fake_driver_version(int *version)
 {
     *version = fake.version;
@@ -102,9 +124,10 @@ static das_cu_result fake_device_attribute(int *value, int attribute, das_cu_dev
 {
     (void)device;
     CALL("device_attribute");
-    *value = attribute == DAS_CU_CAPABILITY_MAJOR ? 9 : attribute == DAS_CU_CAPABILITY_MINOR ? 0
-             : attribute == DAS_CU_MAX_SHARED_OPTIN                                          ? 227 << 10
-                                                                                             : 4;
+    *value = attribute == DAS_CU_CAPABILITY_MAJOR   ? 9
+             : attribute == DAS_CU_CAPABILITY_MINOR ? 0
+             : attribute == DAS_CU_MAX_SHARED_OPTIN ? 227 << 10
+                                                    : 4;
     return DAS_CU_SUCCESS;
 }
 static das_cu_result fake_primary_retain(das_cu_context *context, das_cu_device device)
@@ -170,7 +193,7 @@ static das_cu_result fake_function_set(das_cu_function function, int attribute, 
 static das_cu_result fake_memory_allocate(das_cu_pointer *pointer, size_t bytes)
 {
     CALL("memory_allocate");
-    void *memory = malloc(bytes);
+    void *memory = hold(bytes);
     if (memory == NULL)
         return DAS_CU_OUT_OF_MEMORY;
     fake.live++;
@@ -179,14 +202,14 @@ static das_cu_result fake_memory_allocate(das_cu_pointer *pointer, size_t bytes)
 }
 static das_cu_result fake_memory_free(das_cu_pointer pointer)
 {
-    free((void *)(uintptr_t)pointer);
+    let_go((void *)(uintptr_t)pointer);
     return released("memory_free");
 }
 static das_cu_result fake_host_allocate(void **pointer, size_t bytes, unsigned flags)
 {
     (void)flags;
     CALL("host_allocate");
-    *pointer = malloc(bytes);
+    *pointer = hold(bytes);
     if (*pointer == NULL)
         return DAS_CU_OUT_OF_MEMORY;
     fake.live++;
@@ -194,7 +217,7 @@ static das_cu_result fake_host_allocate(void **pointer, size_t bytes, unsigned f
 }
 static das_cu_result fake_host_free(void *pointer)
 {
-    free(pointer);
+    let_go(pointer);
     return released("host_free");
 }
 static das_cu_result fake_host_device_pointer(das_cu_pointer *device, void *pointer, unsigned flags)
@@ -336,6 +359,9 @@ static das_cu_driver driver;
 
 static void reset(void)
 {
+    for (size_t i = 0; i < sizeof held / sizeof held[0]; i++)
+        if (held[i] != NULL)
+            let_go(held[i]);
     memset(&fake, 0, sizeof fake);
     fake.version = 13000;
 }
@@ -365,9 +391,12 @@ static void test_loading(void)
         das_cu_result init;
         int version;
         das_status status;
-    } cases[] = {{DAS_CU_NO_DEVICE, 13000, DAS_ERROR_NO_DEVICE}, {DAS_CU_STUB_LIBRARY, 13000, DAS_ERROR_NO_DRIVER},
-                 {DAS_CU_SYSTEM_DRIVER_MISMATCH, 13000, DAS_ERROR_NO_DRIVER}, {999, 13000, DAS_ERROR_NO_DRIVER},
-                 {DAS_CU_SUCCESS, 10020, DAS_ERROR_DRIVER_TOO_OLD}, {DAS_CU_SUCCESS, 12040, DAS_OK}};
+    } cases[] = {{DAS_CU_NO_DEVICE, 13000, DAS_ERROR_NO_DEVICE},
+                 {DAS_CU_STUB_LIBRARY, 13000, DAS_ERROR_NO_DRIVER},
+                 {DAS_CU_SYSTEM_DRIVER_MISMATCH, 13000, DAS_ERROR_NO_DRIVER},
+                 {999, 13000, DAS_ERROR_NO_DRIVER},
+                 {DAS_CU_SUCCESS, 10020, DAS_ERROR_DRIVER_TOO_OLD},
+                 {DAS_CU_SUCCESS, 12040, DAS_OK}};
     test_begin("statuses of a driver that does not initialise or is old");
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         das_error e = DAS_ERROR_INIT;
@@ -511,16 +540,20 @@ static void test_failures(bool tiles, bool tables)
             fake.fail_at = at;
             fake.fail_with = failures[f].result;
             das_status status = use_everything(tiles, tables, &e);
-            bool freeing = fake.failed != NULL && (strstr(fake.failed, "free") != NULL || strstr(fake.failed, "destroy") != NULL ||
-                                                   strstr(fake.failed, "release") != NULL || strstr(fake.failed, "unload") != NULL);
+            bool freeing =
+                fake.failed != NULL && (strstr(fake.failed, "free") != NULL || strstr(fake.failed, "destroy") != NULL ||
+                                        strstr(fake.failed, "release") != NULL || strstr(fake.failed, "unload") != NULL);
             /* What fails within a destroy call, or while a free slot is looked for, is not told. */
-            bool unheard = fake.failed != NULL && (strcmp(fake.failed, "context_push") == 0 || strcmp(fake.failed, "stream_wait") == 0 ||
-                                                   strcmp(fake.failed, "event_query") == 0 ||
-                                                   strcmp(fake.failed, "event_wait") == 0);
-            EXPECT_MSG(status != DAS_OK || freeing || unheard || fake.failed == NULL, "call %d (%s): no error", at, fake.failed);
-            EXPECT_MSG(status == DAS_OK || e.status == status, "call %d (%s): %d, but the error has %d", at, fake.failed, status, e.status);
+            bool unheard =
+                fake.failed != NULL && (strcmp(fake.failed, "context_push") == 0 || strcmp(fake.failed, "stream_wait") == 0 ||
+                                        strcmp(fake.failed, "event_query") == 0 || strcmp(fake.failed, "event_wait") == 0);
+            EXPECT_MSG(status != DAS_OK || freeing || unheard || fake.failed == NULL, "call %d (%s): no error", at,
+                       fake.failed);
+            EXPECT_MSG(status == DAS_OK || e.status == status, "call %d (%s): %d, but the error has %d", at, fake.failed,
+                       status, e.status);
             EXPECT_MSG(fake.depth == 0, "call %d (%s): %d contexts left pushed", at, fake.failed, fake.depth);
-            EXPECT_MSG(fake.live == 0 || unheard || failures[f].lost, "call %d (%s): %d objects leak", at, fake.failed, fake.live);
+            EXPECT_MSG(fake.live == 0 || unheard || failures[f].lost, "call %d (%s): %d objects leak", at, fake.failed,
+                       fake.live);
         }
         test_end();
     }
@@ -595,7 +628,8 @@ static void test_many_frames(void)
     EXPECT_INT(das_device_open("cuda", NULL, &device, &e), DAS_OK);
     EXPECT_INT(make_plan(device, FRAMES, false, false, &plan, &e), DAS_OK);
     /* Only their sizes matter: nothing reads them. */
-    EXPECT_INT(das_buffer_import_cuda(device, 4096, (uint64_t)FRAMES * ELEMENTS * ELEMENTS * SAMPLES, NULL, NULL, &input, &e), DAS_OK);
+    EXPECT_INT(das_buffer_import_cuda(device, 4096, (uint64_t)FRAMES * ELEMENTS * ELEMENTS * SAMPLES, NULL, NULL, &input, &e),
+               DAS_OK);
     EXPECT_INT(das_buffer_import_cuda(device, 8192, (uint64_t)FRAMES * 1600 * 4, NULL, NULL, &output, &e), DAS_OK);
     if (!test_has_failed()) {
         EXPECT_INT(das_reconstruct(plan, NULL, input, output, NULL, &e), DAS_OK);
@@ -631,5 +665,6 @@ int main(void)
     test_callers_objects();
     test_many_frames();
     das_cu_driver_replace(NULL);
+    reset();
     return test_finish();
 }

@@ -36,7 +36,8 @@ static void fill(test_rng *rng, const scenario *s, void *data, int64_t channel, 
 {
     double step = test_rng_uniform(rng, 0.02, 0.15), phase = test_rng_uniform(rng, 0.0, 6.28);
     for (int64_t n = 0; n < s->samples; n++) {
-        double re = nan ? (double)NAN : sin(step * (double)n + phase), im = nan ? (double)NAN : cos(1.3 * step * (double)n + phase);
+        double re = nan ? (double)NAN : sin(step * (double)n + phase),
+               im = nan ? (double)NAN : cos(1.3 * step * (double)n + phase);
         int64_t at = channel * s->samples + n;
         if (s->type == DAS_TYPE_F32) {
             ((float *)data)[at] = (float)re;
@@ -65,10 +66,11 @@ static das_acquisition *acquire(test_rng *rng, scenario *s, double weights[MOST_
         elements[r][2] = test_rng_uniform(rng, -1e-4, 0.0);
         delays[r] = test_rng_uniform(rng, 0.0, 2e-7);
     }
-    bool fine = ok(das_acquisition_set_receive_elements(a, s->receives, &elements[0][0], e), e) &&
-                ok(das_acquisition_set_receive_delays(a, s->receives, delays, e), e) &&
-                ok(das_acquisition_set_sampling_frequency(a, fs, e), e) && ok(das_acquisition_set_sound_speed(a, 1500.0, e), e) &&
-                ok(das_acquisition_set_data(a, s->type, s->samples, e), e) && ok(das_acquisition_set_frame_count(a, s->frames, e), e);
+    bool fine =
+        ok(das_acquisition_set_receive_elements(a, s->receives, &elements[0][0], e), e) &&
+        ok(das_acquisition_set_receive_delays(a, s->receives, delays, e), e) &&
+        ok(das_acquisition_set_sampling_frequency(a, fs, e), e) && ok(das_acquisition_set_sound_speed(a, 1500.0, e), e) &&
+        ok(das_acquisition_set_data(a, s->type, s->samples, e), e) && ok(das_acquisition_set_frame_count(a, s->frames, e), e);
     if (s->full_matrix) {
         fine = fine && ok(das_acquisition_add_element_transmits(a, e), e);
         if (test_rng_chance(rng, 0.7)) /* symmetric, so that pairs may be folded */
@@ -191,8 +193,9 @@ static bool run_case(das_device *device, test_rng *rng, int number)
         s.f_number = test_rng_uniform(rng, 0.5, 2.0);
         s.window = (das_window)test_rng_int(rng, DAS_WINDOW_RECT, DAS_WINDOW_TUKEY);
     }
-    snprintf(s.text, sizeof s.text, "case %d: type %d, interpolation %d, %s, %d tx, %d rx, %d samples, %dx%dx%d, F %.2f window %d", number,
-             s.type, s.interpolation, s.full_matrix ? "full matrix" : "waves", (int)s.transmits, (int)s.receives, (int)s.samples,
+    snprintf(s.text, sizeof s.text,
+             "case %d: type %d, interpolation %d, %s, %d tx, %d rx, %d samples, %dx%dx%d, F %.2f window %d", number, s.type,
+             s.interpolation, s.full_matrix ? "full matrix" : "waves", (int)s.transmits, (int)s.receives, (int)s.samples,
              (int)s.counts[0], (int)s.counts[1], (int)s.counts[2], s.f_number, s.window);
 
     size_t data_bytes = (size_t)(s.frames * s.transmits * s.receives * s.samples) * das_type_bytes(s.type), values = 0;

@@ -68,8 +68,8 @@ static das_status describe(const das_cu_driver *driver, das_cu_device device, in
     info->memory_bytes = bytes;
     info->max_buffer_bytes = bytes;
     snprintf(info->name, sizeof info->name, "cuda:%" PRId32, index);
-    snprintf(info->description, sizeof info->description, "%.120s, compute capability %d.%d, driver for CUDA %d.%d", model, major,
-             minor, driver->version / 1000, driver->version % 1000 / 10);
+    snprintf(info->description, sizeof info->description, "%.120s, compute capability %d.%d, driver for CUDA %d.%d", model,
+             major, minor, driver->version / 1000, driver->version % 1000 / 10);
     return DAS_OK;
 }
 
@@ -179,7 +179,8 @@ static das_status read_attributes(das_cuda_device *self, das_error *error)
     const struct {
         int attribute;
         int value;
-    } wanted[] = {{DAS_CU_CAPABILITY_MAJOR, 0}, {DAS_CU_CAPABILITY_MINOR, 0}, {DAS_CU_MULTIPROCESSORS, 0}, {DAS_CU_MAX_SHARED_OPTIN, 0}};
+    } wanted[] = {
+        {DAS_CU_CAPABILITY_MAJOR, 0}, {DAS_CU_CAPABILITY_MINOR, 0}, {DAS_CU_MULTIPROCESSORS, 0}, {DAS_CU_MAX_SHARED_OPTIN, 0}};
     int value[4];
     for (int i = 0; i < 4; i++) {
         das_cu_result result = self->driver->device_attribute(&value[i], wanted[i].attribute, self->ordinal);

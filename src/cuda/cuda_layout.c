@@ -48,8 +48,7 @@ static bool tile_allowed(const das_problem *problem)
         problem->interpolation == DAS_INTERPOLATION_LANCZOS)
         return false;
     if (problem->transmit_count > DAS_CUDA_TILE_ELEMENTS || problem->receive_count > DAS_CUDA_TILE_ELEMENTS ||
-        problem->pair_count < 32 || problem->sample_count > 1 << 22 ||
-        problem->frame_count > 1 << 30)
+        problem->pair_count < 32 || problem->sample_count > 1 << 22 || problem->frame_count > 1 << 30)
         return false;
     if (problem->grid.point_count < 1024 || problem->grid.counts[0] * problem->grid.counts[1] > 1 << 30 ||
         problem->grid.point_count > (int64_t)1 << 40)
@@ -63,9 +62,8 @@ static bool tile_allowed(const das_problem *problem)
 /* The tile path, if the problem allows it and its windows are narrow enough. Memory is for choose_memory(). */
 static void choose_tile(const das_cuda_device *device, const das_problem *problem, das_cuda_layout *layout)
 {
-    static const das_cuda_kernel kernels[2][3] = {
-        {DAS_CUDA_TILE_NEAREST, DAS_CUDA_TILE_LINEAR, DAS_CUDA_TILE_CUBIC},
-        {DAS_CUDA_TILE_NEAREST_IQ, DAS_CUDA_TILE_LINEAR_IQ, DAS_CUDA_TILE_CUBIC_IQ}};
+    static const das_cuda_kernel kernels[2][3] = {{DAS_CUDA_TILE_NEAREST, DAS_CUDA_TILE_LINEAR, DAS_CUDA_TILE_CUBIC},
+                                                  {DAS_CUDA_TILE_NEAREST_IQ, DAS_CUDA_TILE_LINEAR_IQ, DAS_CUDA_TILE_CUBIC_IQ}};
     layout->tile = false;
     if (!tile_allowed(problem))
         return;
@@ -84,7 +82,9 @@ static void choose_tile(const das_cuda_device *device, const das_problem *proble
     shape->window = (int32_t)align_up((uint64_t)ceil(half) + (uint64_t)shape->half_window + 4, 4);
     if (shape->window > DAS_CUDA_TILE_WINDOW)
         return;
-    int kind = problem->interpolation == DAS_INTERPOLATION_NEAREST ? 0 : problem->interpolation == DAS_INTERPOLATION_LINEAR ? 1 : 2;
+    int kind = problem->interpolation == DAS_INTERPOLATION_NEAREST  ? 0
+               : problem->interpolation == DAS_INTERPOLATION_LINEAR ? 1
+                                                                    : 2;
     int rows = kind == 2 || problem->data_complex ? DAS_CUDA_TILE_ROWS_IQ : DAS_CUDA_TILE_ROWS_REAL;
     int words = (problem->data_complex ? 2 : 1) * (kind == 0 ? 1 : 2 * kind);
     /* Stages, copies for the next, and what the tables of cuda_tile.cuh take per transmit and per element, rounded up. */
@@ -136,7 +136,8 @@ static void choose_tile(const das_cuda_device *device, const das_problem *proble
     if (problem->transmit_count < 4 && !layout->frames)
         return;
     if (layout->frames) {
-        layout->kernel = (das_cuda_kernel)((problem->data_complex ? DAS_CUDA_FRAMES_NEAREST_IQ : DAS_CUDA_FRAMES_NEAREST) + kind);
+        layout->kernel =
+            (das_cuda_kernel)((problem->data_complex ? DAS_CUDA_FRAMES_NEAREST_IQ : DAS_CUDA_FRAMES_NEAREST) + kind);
         layout->frame_rows = rows;
         shape->folded = 0;
         layout->tile = true;
@@ -258,8 +259,8 @@ static bool choose_chunks(const das_problem *problem, das_cuda_layout *layout)
 das_status das_cuda_choose(const das_device *device, const das_problem *problem, das_cuda_layout *layout, das_error *error)
 {
     memset(layout, 0, sizeof *layout);
-    layout->output_count = (problem->keep_transmit ? problem->transmit_count : 1) *
-                           (problem->keep_receive ? problem->receive_count : 1);
+    layout->output_count =
+        (problem->keep_transmit ? problem->transmit_count : 1) * (problem->keep_receive ? problem->receive_count : 1);
     layout->chunks = 1;
     choose_tile(das_cuda_of(device), problem, layout);
     if (layout->tile) {

@@ -8,17 +8,17 @@
 typedef struct das_cuda_transmit {
     double point[3]; /* source, focus, or the plane's origin; metres */
     double direction[3];
-    double constant; /* samples: (constant_s + d_t - t0) fs */
-    double phase;    /* turns at s = 0, less than one */
+    double constant;  /* samples: (constant_s + d_t - t0) fs */
+    double phase;     /* turns at s = 0, less than one */
     double scaled[3]; /* point times samples_per_m */
-    int32_t wave;    /* DAS_WAVE_* */
+    int32_t wave;     /* DAS_WAVE_* */
     int32_t reserved;
 } das_cuda_transmit;
 
 typedef struct das_cuda_element {
     double position[3];
     double normal[3];
-    double constant; /* samples: d_r fs */
+    double constant;  /* samples: d_r fs */
     double scaled[3]; /* position times samples_per_m */
     double reserved;
 } das_cuda_element;
@@ -31,10 +31,10 @@ typedef struct das_cuda_pair { /* as das_pair */
 
 /* Everything that a plan fixes, then what a launch adds. */
 typedef struct das_cuda_params {
-    uint64_t transmit, element, pair; /* das_cuda_transmit[], das_cuda_element[], das_cuda_pair[] */
-    uint64_t output_first;            /* int64[]: pairs of output o are output_first[o] .. output_first[o + 1] - 1 */
-    uint64_t axis[3];                 /* double[]: polar angles, elevations, radii; or points [0][count][3] */
-    uint64_t window_table;            /* float[], or double[] with double precision */
+    uint64_t transmit, element, pair;           /* das_cuda_transmit[], das_cuda_element[], das_cuda_pair[] */
+    uint64_t output_first;                      /* int64[]: pairs of output o are output_first[o] .. output_first[o + 1] - 1 */
+    uint64_t axis[3];                           /* double[]: polar angles, elevations, radii; or points [0][count][3] */
+    uint64_t window_table;                      /* float[], or double[] with double precision */
     uint64_t transmit_times, receive_times;     /* double[][point], samples; 0: none */
     uint64_t transmit_weights, receive_weights; /* float[][point]; 0: none */
     double samples_per_m, tolerance_m, inverse_2f, turns_per_sample, last, window_parameter, sample_offset;
@@ -62,40 +62,40 @@ typedef struct das_cuda_params {
  * ------------------------------------------------------------------------- */
 
 enum {
-    DAS_CUDA_TILE = 32,          /* points along each side of a tile */
-    DAS_CUDA_TILE_THREADS = 512, /* two points each */
-    DAS_CUDA_TILE_WINDOW = 128,  /* samples of a trace that a tile may need */
+    DAS_CUDA_TILE = 32,           /* points along each side of a tile */
+    DAS_CUDA_TILE_THREADS = 512,  /* two points each */
+    DAS_CUDA_TILE_WINDOW = 128,   /* samples of a trace that a tile may need */
     DAS_CUDA_TILE_ROWS_REAL = 32, /* transmits worked on together */
     DAS_CUDA_TILE_ROWS_IQ = 8,
-    DAS_CUDA_TILE_GROUP = 8, /* rows of a folded matrix start at a multiple of this */
+    DAS_CUDA_TILE_GROUP = 8,      /* rows of a folded matrix start at a multiple of this */
     DAS_CUDA_TILE_ELEMENTS = 1024 /* most transmits, most receive elements */
 };
 
 typedef struct das_cuda_tile {
     das_cuda_params common;
-    uint64_t packed;      /* float or float2 [row][stride] */
+    uint64_t packed;       /* float or float2 [row][stride] */
     uint64_t flags_offset; /* bytes from there to a byte per row: 1 if it holds something that is not finite */
-    uint64_t pair_weight; /* float[transmit][receive]; 0: all 1 */
-    double second[3];     /* from a thread's first point to its second, in samples */
-    int64_t offset;       /* of sample 0 of transmit 0, receive 0, frame 0 */
+    uint64_t pair_weight;  /* float[transmit][receive]; 0: all 1 */
+    double second[3];      /* from a thread's first point to its second, in samples */
+    int64_t offset;        /* of sample 0 of transmit 0, receive 0, frame 0 */
     int64_t transmit_stride, receive_stride;
-    int64_t rows;         /* packed */
+    int64_t rows; /* packed */
     int64_t sample_count;
-    int64_t frame;        /* of the data */
+    int64_t frame; /* of the data */
     int32_t image_frame;
     int32_t axis_a, axis_b, axis_c; /* grid axes: across and down a tile, and the third */
     int32_t tiles_a, tiles_b;
-    int32_t slow_a, reversed; /* order of tiles: along axis b first; the last first */
-    int32_t half_window, window;    /* samples; window base = reference - half_window; multiples of 4 */
-    int32_t lead;                   /* zeros in front of a packed record */
-    int32_t stride;                 /* samples from one packed row to the next */
+    int32_t slow_a, reversed;    /* order of tiles: along axis b first; the last first */
+    int32_t half_window, window; /* samples; window base = reference - half_window; multiples of 4 */
+    int32_t lead;                /* zeros in front of a packed record */
+    int32_t stride;              /* samples from one packed row to the next */
     int32_t folded;
     int32_t first_row_transmit, end_row_transmit; /* transmits that are packed */
-    int32_t first_tile, first_slice; /* of the launch */
-    float radius; /* of a tile, in samples of one-way path */
-    int32_t z_normals; /* all elements look along z */
-    int32_t line;      /* transmits are points, which have the elements' one y and z; no aperture: kernels of their own */
-    uint32_t magic;    /* bits of DAS_CUDA_MAGIC: not a constant to the compiler, which would add it to every index apart */
+    int32_t first_tile, first_slice;              /* of the launch */
+    float radius;                                 /* of a tile, in samples of one-way path */
+    int32_t z_normals;                            /* all elements look along z */
+    int32_t line;   /* transmits are points, which have the elements' one y and z; no aperture: kernels of their own */
+    uint32_t magic; /* bits of DAS_CUDA_MAGIC: not a constant to the compiler, which would add it to every index apart */
 } das_cuda_tile;
 
 #endif

@@ -31,7 +31,8 @@ static void write_transmits(const das_problem *problem, das_cuda_transmit *out)
         out->wave = waves[t->kind];
         memcpy(out->point, t->kind == DAS_TRANSMIT_PLANE ? t->origin : t->point, sizeof out->point);
         memcpy(out->direction, t->direction, sizeof out->direction);
-        bool shifted = problem->transmit_times_s == NULL && (t->kind == DAS_TRANSMIT_DIVERGING || t->kind == DAS_TRANSMIT_FOCUSED);
+        bool shifted =
+            problem->transmit_times_s == NULL && (t->kind == DAS_TRANSMIT_DIVERGING || t->kind == DAS_TRANSMIT_FOCUSED);
         double constant_s = shifted ? t->constant_s : 0.0;
         for (int c = 0; c < 3; c++)
             out->scaled[c] = out->point[c] * (fs / problem->sound_speed_m_s);
@@ -76,8 +77,9 @@ static void write_pairs(const das_problem *problem, das_cuda_pair *pairs, int64_
         int64_t i = 0;
         for (int64_t o = 0; o < outputs; o++) {
             first[o] = i;
-            while (i < count && (!problem->keep_transmit ||
-                                 (problem->keep_receive ? from[i].transmit * receives + from[i].receive : from[i].transmit) <= o))
+            while (i < count &&
+                   (!problem->keep_transmit ||
+                    (problem->keep_receive ? from[i].transmit * receives + from[i].receive : from[i].transmit) <= o))
                 i++;
         }
         first[outputs] = count;
@@ -208,9 +210,9 @@ static void describe(das_plan *plan, const das_problem *problem, const das_cuda_
     if (layout->host_bytes > 0)
         snprintf(memory, sizeof memory, ", %" PRIu64 " bytes of tables in host memory", layout->host_bytes);
     if (layout->tile)
-        snprintf(plan->description, sizeof plan->description, "%s: tiles%s, %s%s%s, %" PRId32 " pieces", plan->device->info.name,
-                 layout->frames ? " of frames" : "", names[problem->interpolation], problem->data_complex ? ", IQ" : "",
-                 layout->shape.folded ? ", reciprocal pairs folded" : "", layout->chunks);
+        snprintf(plan->description, sizeof plan->description, "%s: tiles%s, %s%s%s, %" PRId32 " pieces",
+                 plan->device->info.name, layout->frames ? " of frames" : "", names[problem->interpolation],
+                 problem->data_complex ? ", IQ" : "", layout->shape.folded ? ", reciprocal pairs folded" : "", layout->chunks);
     else
         snprintf(plan->description, sizeof plan->description, "%s: generic, %s%s%s%s", plan->device->info.name,
                  names[problem->interpolation], problem->data_complex ? ", IQ" : "",
@@ -235,7 +237,8 @@ static das_status make_memory(das_device *device, das_cuda_plan *self, const das
 {
     const das_cu_driver *driver = das_cuda_of(device)->driver;
     const das_cuda_layout *layout = &self->layout;
-    das_status status = das_cuda_check(device, driver->memory_allocate(&self->memory, layout->device_bytes), "cuMemAlloc", error);
+    das_status status =
+        das_cuda_check(device, driver->memory_allocate(&self->memory, layout->device_bytes), "cuMemAlloc", error);
     if (status != DAS_OK) {
         self->memory = 0;
         return status;
@@ -262,9 +265,9 @@ static das_status make_memory(das_device *device, das_cuda_plan *self, const das
     if (staging == NULL)
         return das_fail(error, DAS_ERROR_OUT_OF_MEMORY, "out of memory for a plan of %" PRIu64 " bytes", layout->device_bytes);
     write_sections(problem, layout, staging, self->host);
-    status = das_cuda_check(device,
-                            driver->copy_to_device(self->memory, staging, layout->device_bytes, DAS_CU_STREAM_PER_THREAD),
-                            "copying a plan to the device", error);
+    status =
+        das_cuda_check(device, driver->copy_to_device(self->memory, staging, layout->device_bytes, DAS_CU_STREAM_PER_THREAD),
+                       "copying a plan to the device", error);
     if (status == DAS_OK)
         status = das_cuda_check(device, driver->stream_wait(DAS_CU_STREAM_PER_THREAD), "cuStreamSynchronize", error);
     das_device_release(device, staging);
@@ -331,8 +334,9 @@ das_status das_cuda_slot_create(das_plan *plan, das_slot *slot, das_error *error
     if (self->layout.slot_bytes > 0) {
         status = das_cuda_enter(device, error);
         if (status == DAS_OK) {
-            status = das_cuda_check(device, das_cuda_of(device)->driver->memory_allocate(&made->packed, self->layout.slot_bytes),
-                                    "cuMemAlloc", error);
+            status =
+                das_cuda_check(device, das_cuda_of(device)->driver->memory_allocate(&made->packed, self->layout.slot_bytes),
+                               "cuMemAlloc", error);
             das_cuda_leave(device);
         }
     }

@@ -34,7 +34,7 @@ typedef struct das_cuda_layout {
 
     bool tile; /* the tile path; else generic */
     das_cuda_kernel kernel;
-    das_cuda_tile shape; /* without addresses */
+    das_cuda_tile shape;     /* without addresses */
     int32_t chunk_transmits; /* packed at a time, a multiple of the kernel's rows */
     int32_t chunks;
     bool frames; /* few transmits: rows are frames, which are packed so many at a time */

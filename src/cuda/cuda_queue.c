@@ -59,7 +59,8 @@ das_status das_cuda_queue_wait(das_queue *queue, das_error *error)
     if (status != DAS_OK)
         return status;
     das_error why = DAS_ERROR_INIT;
-    status = das_cuda_check(device, das_cuda_of(device)->driver->stream_wait(das_cuda_stream(queue)), "cuStreamSynchronize", &why);
+    status =
+        das_cuda_check(device, das_cuda_of(device)->driver->stream_wait(das_cuda_stream(queue)), "cuStreamSynchronize", &why);
     das_cuda_leave(device);
     if (status != DAS_OK)
         das_queue_fail(queue, status, "%s", why.message);

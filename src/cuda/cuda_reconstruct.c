@@ -164,8 +164,8 @@ static das_status tile(const launcher *l, const das_cuda_slot *slot)
                     shape.first_slice = (int32_t)slice;
                     shape.first_tile = (int32_t)at;
                     status = launch(l, layout->kernel, (uint64_t)min64(tiles_each, tiles - at),
-                                    (uint64_t)min64(slices_each, slices - slice), 1, DAS_CUDA_TILE_THREADS, layout->shared_bytes,
-                                    &shape);
+                                    (uint64_t)min64(slices_each, slices - slice), 1, DAS_CUDA_TILE_THREADS,
+                                    layout->shared_bytes, &shape);
                 }
             if (status == DAS_OK)
                 status = progress(l, ++done / steps < 1.0 ? done / steps : 1.0);
@@ -206,14 +206,16 @@ static das_status frames(const launcher *l, const das_cuda_slot *slot)
         first = false;
         /* Launches of about 2^30 terms a multiprocessor. */
         int64_t most = ((int64_t)das_cuda_of(l->device)->multiprocessors << 30) /
-                           (shape.rows * blocks * layout->frame_rows * DAS_CUDA_TILE * DAS_CUDA_TILE) + 1;
+                           (shape.rows * blocks * layout->frame_rows * DAS_CUDA_TILE * DAS_CUDA_TILE) +
+                       1;
         int64_t tiles_each = min64(most, tiles), slices_each = min64(min64(most / tiles_each, slices), 32768);
         for (int64_t slice = 0; slice < slices; slice += slices_each)
             for (int64_t at = 0; status == DAS_OK && at < tiles; at += tiles_each) {
                 shape.first_slice = (int32_t)slice;
                 shape.first_tile = (int32_t)at;
-                status = launch(l, layout->kernel, (uint64_t)min64(tiles_each, tiles - at), (uint64_t)min64(slices_each, slices - slice),
-                                (uint64_t)blocks, DAS_CUDA_TILE_THREADS, layout->shared_bytes, &shape);
+                status = launch(l, layout->kernel, (uint64_t)min64(tiles_each, tiles - at),
+                                (uint64_t)min64(slices_each, slices - slice), (uint64_t)blocks, DAS_CUDA_TILE_THREADS,
+                                layout->shared_bytes, &shape);
             }
         if (status == DAS_OK)
             status = progress(l, (double)min64(frame + count, work->frame_count) / (double)work->frame_count);
