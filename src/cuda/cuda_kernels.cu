@@ -37,28 +37,27 @@ KERNEL(128) das_generic_double(const __grid_constant__ das_cuda_params q) { das_
 
 KERNEL(256) das_pack(const __grid_constant__ das_cuda_tile q) { das_tiles::pack(q); }
 
-#define TILE_KERNEL(name, function)                                             \
+#define TILE_KERNEL(name, ...)                                                  \
     KERNEL(DAS_CUDA_TILE_THREADS) name(const __grid_constant__ das_cuda_tile q) \
     {                                                                           \
         extern __shared__ __align__(16) char shared[];                          \
-        das_tiles::function(q, shared);                                         \
+        das_tiles::__VA_ARGS__(q, shared);                                      \
     }
-#define COMMA ,
-TILE_KERNEL(das_tile_nearest, tile_real<0 COMMA false>)
-TILE_KERNEL(das_tile_linear, tile_real<1 COMMA false>)
-TILE_KERNEL(das_tile_cubic, tile_real<2 COMMA false>)
-TILE_KERNEL(das_tile_nearest_line, tile_real<0 COMMA true>)
-TILE_KERNEL(das_tile_linear_line, tile_real<1 COMMA true>)
-TILE_KERNEL(das_tile_cubic_line, tile_real<2 COMMA true>)
-TILE_KERNEL(das_tile_nearest_iq, tile_iq<0 COMMA false>)
-TILE_KERNEL(das_tile_nearest_planes, tile_iq<0 COMMA true>)
-TILE_KERNEL(das_tile_linear_iq, tile_iq<1 COMMA false>)
-TILE_KERNEL(das_tile_linear_planes, tile_iq<1 COMMA true>)
-TILE_KERNEL(das_tile_cubic_iq, tile_iq<2 COMMA false>)
-TILE_KERNEL(das_tile_cubic_planes, tile_iq<2 COMMA true>)
-TILE_KERNEL(das_frames_nearest, tile_frames<0 COMMA false>)
-TILE_KERNEL(das_frames_linear, tile_frames<1 COMMA false>)
-TILE_KERNEL(das_frames_cubic, tile_frames<2 COMMA false>)
-TILE_KERNEL(das_frames_nearest_iq, tile_frames<0 COMMA true>)
-TILE_KERNEL(das_frames_linear_iq, tile_frames<1 COMMA true>)
-TILE_KERNEL(das_frames_cubic_iq, tile_frames<2 COMMA true>)
+TILE_KERNEL(das_tile_nearest, tile_real<0, false>)
+TILE_KERNEL(das_tile_linear, tile_real<1, false>)
+TILE_KERNEL(das_tile_cubic, tile_real<2, false>)
+TILE_KERNEL(das_tile_nearest_line, tile_real<0, true>)
+TILE_KERNEL(das_tile_linear_line, tile_real<1, true>)
+TILE_KERNEL(das_tile_cubic_line, tile_real<2, true>)
+TILE_KERNEL(das_tile_nearest_iq, tile_iq<0, false>)
+TILE_KERNEL(das_tile_nearest_planes, tile_iq<0, true>)
+TILE_KERNEL(das_tile_linear_iq, tile_iq<1, false>)
+TILE_KERNEL(das_tile_linear_planes, tile_iq<1, true>)
+TILE_KERNEL(das_tile_cubic_iq, tile_iq<2, false>)
+TILE_KERNEL(das_tile_cubic_planes, tile_iq<2, true>)
+TILE_KERNEL(das_frames_nearest, tile_frames<0, false>)
+TILE_KERNEL(das_frames_linear, tile_frames<1, false>)
+TILE_KERNEL(das_frames_cubic, tile_frames<2, false>)
+TILE_KERNEL(das_frames_nearest_iq, tile_frames<0, true>)
+TILE_KERNEL(das_frames_linear_iq, tile_frames<1, true>)
+TILE_KERNEL(das_frames_cubic_iq, tile_frames<2, true>)

@@ -50,24 +50,46 @@ __device__ static int packed_row(const das_cuda_tile &q, int n, int k)
     const int group = n / DAS_CUDA_TILE_GROUP * DAS_CUDA_TILE_GROUP;
     const int groups = (group - first) / DAS_CUDA_TILE_GROUP;
     const int before = groups * DAS_CUDA_TILE_GROUP * receives -
-                             DAS_CUDA_TILE_GROUP * (groups * first + DAS_CUDA_TILE_GROUP * (groups * (groups - 1) / 2));
+                       DAS_CUDA_TILE_GROUP * (groups * first + DAS_CUDA_TILE_GROUP * (groups * (groups - 1) / 2));
     return before + (n - group) * (receives - group) + (k - group);
 }
 
-__device__ static float number(float v) { return v; }
-__device__ static float number(double v) { return (float)v; }
-__device__ static float number(short v) { return v; }
-__device__ static float number(unsigned short v) { return v; }
-__device__ static float number(signed char v) { return v; }
-__device__ static float number(unsigned char v) { return v; }
+__device__ static float number(float v)
+{
+    return v;
+}
+__device__ static float number(double v)
+{
+    return (float)v;
+}
+__device__ static float number(short v)
+{
+    return v;
+}
+__device__ static float number(unsigned short v)
+{
+    return v;
+}
+__device__ static float number(signed char v)
+{
+    return v;
+}
+__device__ static float number(unsigned char v)
+{
+    return v;
+}
 struct half_bits {
     unsigned short bits;
 };
-__device__ static float number(half_bits v) { return half_to_float(v.bits); }
+__device__ static float number(half_bits v)
+{
+    return half_to_float(v.bits);
+}
 
 /* Adds weight times four samples, 256 apart, of the record that starts at `first`; no sample is read for weight 0. */
 template <typename T, int PARTS>
-__device__ static __forceinline__ void add_samples(const das_cuda_tile &q, long long first, float weight, int sample, float sum[4][PARTS])
+__device__ static __forceinline__ void add_samples(const das_cuda_tile &q, long long first, float weight, int sample,
+                                                   float sum[4][PARTS])
 {
     if (weight == 0.0f)
         return;
@@ -139,16 +161,26 @@ template <typename T, int PARTS> __device__ static __forceinline__ void pack_as(
 __device__ static void pack(const das_cuda_tile &q)
 {
     switch (q.common.data_type) {
-    case DAS_TYPE_I8: return pack_as<signed char, 1>(q);
-    case DAS_TYPE_U8: return pack_as<unsigned char, 1>(q);
-    case DAS_TYPE_I16: return pack_as<short, 1>(q);
-    case DAS_TYPE_U16: return pack_as<unsigned short, 1>(q);
-    case DAS_TYPE_F16: return pack_as<half_bits, 1>(q);
-    case DAS_TYPE_F32: return pack_as<float, 1>(q);
-    case DAS_TYPE_F64: return pack_as<double, 1>(q);
-    case DAS_TYPE_CI16: return pack_as<short, 2>(q);
-    case DAS_TYPE_CF16: return pack_as<half_bits, 2>(q);
-    default: return pack_as<float, 2>(q);
+    case DAS_TYPE_I8:
+        return pack_as<signed char, 1>(q);
+    case DAS_TYPE_U8:
+        return pack_as<unsigned char, 1>(q);
+    case DAS_TYPE_I16:
+        return pack_as<short, 1>(q);
+    case DAS_TYPE_U16:
+        return pack_as<unsigned short, 1>(q);
+    case DAS_TYPE_F16:
+        return pack_as<half_bits, 1>(q);
+    case DAS_TYPE_F32:
+        return pack_as<float, 1>(q);
+    case DAS_TYPE_F64:
+        return pack_as<double, 1>(q);
+    case DAS_TYPE_CI16:
+        return pack_as<short, 2>(q);
+    case DAS_TYPE_CF16:
+        return pack_as<half_bits, 2>(q);
+    default:
+        return pack_as<float, 2>(q);
     }
 }
 
@@ -223,7 +255,6 @@ __device__ static float4 shared_float4(unsigned at)
     return v;
 }
 
-
 /* ---------------------------------------------------------------------------
  * The kernel. KIND 0 nearest, 1 linear, 2 cubic.
  *
@@ -266,13 +297,13 @@ __device__ static __forceinline__ void copies_done()
  * samples are copied straight to the stage; others to a place of the warp's own first, from which entries are made. */
 template <int KIND, bool IQ> struct strip {
     typedef layout<KIND, IQ> L;
-    static const int LENGTH = WINDOW / L::SPLIT;  /* samples of a strip */
-    static const bool OVERLAP = KIND == 1 && IQ;  /* the second strip of a row starts CHUNK earlier, to have the neighbour */
-    static const int CHUNK = 4 / L::PARTS;        /* samples in 16 bytes */
+    static const int LENGTH = WINDOW / L::SPLIT; /* samples of a strip */
+    static const bool OVERLAP = KIND == 1 && IQ; /* the second strip of a row starts CHUNK earlier, to have the neighbour */
+    static const int CHUNK = 4 / L::PARTS;       /* samples in 16 bytes */
     static const int BEFORE = KIND == 2 ? CHUNK : 0, AFTER = KIND < 2 || L::SPLIT == 1 ? 0 : CHUNK; /* neighbours, rounded up */
     static const int CHUNKS = (BEFORE + LENGTH + AFTER) / CHUNK;
     static const int RAW = CHUNKS * 16; /* bytes of a strip before entries are made */
-    unsigned from[L::STRIPS];  /* this thread's first chunk of a window starting at sample 0 of the row's first record */
+    unsigned from[L::STRIPS]; /* this thread's first chunk of a window starting at sample 0 of the row's first record */
     int reference[L::STRIPS]; /* of the row, less half_window */
     unsigned place;           /* of that chunk: in a stage (nearest), or in shared memory */
 
@@ -289,7 +320,10 @@ template <int KIND, bool IQ> struct strip {
         asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
         return thread >> 5;
     }
-    static __device__ __forceinline__ int row(int warp, int i) { return (warp + 16 * i) / L::SPLIT; }
+    static __device__ __forceinline__ int row(int warp, int i)
+    {
+        return (warp + 16 * i) / L::SPLIT;
+    }
     static __device__ __forceinline__ int start(int warp, int i) /* first sample */
     {
         return (unsigned)(warp + 16 * i) % L::SPLIT * (OVERLAP ? LENGTH - CHUNK : LENGTH);
@@ -322,7 +356,8 @@ template <int KIND, bool IQ> struct strip {
 #pragma unroll
             for (int chunk = 0; chunk < CHUNKS; chunk += 32) /* once or twice */
                 if ((CHUNKS - chunk >= 32 || chunk + lane < CHUNKS) &&
-                    (L::SPLIT == 1 ? 0 : start(warp_now(), i)) - BEFORE + (chunk + lane) * CHUNK < q.window + BEFORE + AFTER + (KIND > 0))
+                    (L::SPLIT == 1 ? 0 : start(warp_now(), i)) - BEFORE + (chunk + lane) * CHUNK <
+                        q.window + BEFORE + AFTER + (KIND > 0))
                     copy_async(to + chunk * 16, at + chunk * 4);
         }
     }
@@ -339,14 +374,16 @@ template <int KIND, bool IQ> struct strip {
                 /* Samples 2 lane and 2 lane + 1, and those 64 further: 16 bytes a lane without bank conflicts. */
                 const float2 u[2] = {*(const float2 *)(in + 2 * lane), *(const float2 *)(in + 64 + 2 * lane)};
                 /* The next lane's; after the last comes the other half's first. */
-                const float after[2] = {__shfl_sync(~0u, lane == 0 ? u[1].x : u[0].x, lane + 1), __shfl_sync(~0u, u[1].x, lane + 1)};
+                const float after[2] = {__shfl_sync(~0u, lane == 0 ? u[1].x : u[0].x, lane + 1),
+                                        __shfl_sync(~0u, u[1].x, lane + 1)};
 #pragma unroll
                 for (int h = 0; h < 2; h++) {
                     const int at = 64 * h + 2 * lane;
                     const float2 v = u[h];
                     const float next = after[h], d0 = v.y - v.x, d1 = next - v.y;
                     const float position = (float)(at - q.half_window);
-                    *(float4 *)(out + 2 * at) = make_float4(__fmaf_rn(-position, d0, v.x), d0, __fmaf_rn(-position - 1.0f, d1, v.y), d1);
+                    *(float4 *)(out + 2 * at) =
+                        make_float4(__fmaf_rn(-position, d0, v.x), d0, __fmaf_rn(-position - 1.0f, d1, v.y), d1);
                 }
             }
 #pragma unroll
@@ -412,7 +449,8 @@ template <int KIND, bool IQ> __device__ static __forceinline__ float2 entry_valu
 template <int KIND, bool IQ> __device__ static __forceinline__ float2 sample_at(float t, unsigned at)
 {
     const float u = KIND == 0 ? __fadd_rn(t, DAS_CUDA_MAGIC) : __fadd_rd(t, DAS_CUDA_MAGIC);
-    return entry_value<KIND, IQ>(t, KIND == 2 ? t - (u - DAS_CUDA_MAGIC) : 0.0f, (__float_as_uint(u) << layout<KIND, IQ>::SHIFT) + at);
+    return entry_value<KIND, IQ>(t, KIND == 2 ? t - (u - DAS_CUDA_MAGIC) : 0.0f,
+                                 (__float_as_uint(u) << layout<KIND, IQ>::SHIFT) + at);
 }
 
 /* ---------------------------------------------------------------------------
@@ -498,7 +536,8 @@ struct tile_points {
         slice = q.first_slice + blockIdx.y;
         a0 = tile_a * DAS_CUDA_TILE + (lane & 7) + 8 * (warp & 3);
         b0 = tile_b * DAS_CUDA_TILE + (lane >> 3) + 8 * (warp >> 2);
-        middle = position(q, tile_a * DAS_CUDA_TILE + 0.5 * (DAS_CUDA_TILE - 1), tile_b * DAS_CUDA_TILE + 0.5 * (DAS_CUDA_TILE - 1));
+        middle =
+            position(q, tile_a * DAS_CUDA_TILE + 0.5 * (DAS_CUDA_TILE - 1), tile_b * DAS_CUDA_TILE + 0.5 * (DAS_CUDA_TILE - 1));
         p = position(q, a0, b0);
         if (LINE) { /* all sources and elements at one y and z: of these, squares are all that is needed */
             const das_cuda_element &e = *(const das_cuda_element *)q.common.element;
@@ -521,7 +560,8 @@ struct tile_points {
     }
 
     /* Squared distance of point i from (x, y, z), which with LINE is on the line. */
-    template <bool LINE> __device__ __forceinline__ double square(const das_cuda_tile &q, int i, double x, double y, double z) const
+    template <bool LINE>
+    __device__ __forceinline__ double square(const das_cuda_tile &q, int i, double x, double y, double z) const
     {
         if (LINE) {
             double dx = p.x - x;
@@ -542,8 +582,9 @@ struct tile_points {
             const int b = b0 + 4 * i;
             if (a0 > most_a || b > most_b)
                 continue;
-            const long long out = c.image_first + (c.image_first_frame + frame) * c.image_strides[0] + a0 * c.image_strides[5 - q.axis_a] +
-                                  b * c.image_strides[5 - q.axis_b] + slice * c.image_strides[5 - q.axis_c];
+            const long long out = c.image_first + (c.image_first_frame + frame) * c.image_strides[0] +
+                                  a0 * c.image_strides[5 - q.axis_a] + b * c.image_strides[5 - q.axis_b] +
+                                  slice * c.image_strides[5 - q.axis_c];
             das_float::store(c, out, sum[i].x, sum[i].y);
         }
     }
@@ -597,7 +638,8 @@ template <typename T, typename Take> __device__ static __forceinline__ int make_
 }
 
 /* A step: an element (complex data: a transmit) and what is to be done with it. */
-struct __align__(16) step {
+struct __align__(16) step
+{
     unsigned offset; /* of its records */
     int reference;
     int number;
@@ -616,7 +658,8 @@ __device__ static __forceinline__ float aperture_weight(const das_cuda_params &c
     return window_weight(c, fminf(sqrtf(fmaxf((float)l2, 0.0f)) / (float)half, 1.0f));
 }
 
-__device__ static __forceinline__ double along_normal(const das_cuda_tile &q, const das_cuda_element &e, double dx, double dy, double dz)
+__device__ static __forceinline__ double along_normal(const das_cuda_tile &q, const das_cuda_element &e, double dx, double dy,
+                                                      double dz)
 {
     return q.z_normals ? dz : __fma_rn(dx, e.normal[0], __fma_rn(dy, e.normal[1], dz * e.normal[2]));
 }
@@ -636,7 +679,8 @@ __device__ static __forceinline__ source source_of(const das_cuda_transmit &t, i
 }
 
 template <bool LINE>
-__device__ static __forceinline__ double source_delay(const das_cuda_tile &q, const tile_points &points, int i, const source &v, int wave)
+__device__ static __forceinline__ double source_delay(const das_cuda_tile &q, const tile_points &points, int i, const source &v,
+                                                      int wave)
 {
     if (LINE || wave == DAS_WAVE_POINT)
         return root(points.square<LINE>(q, i, v.xy.x, v.xy.y, v.z_shift.x)) + v.z_shift.y;
@@ -681,7 +725,8 @@ template <int KIND, bool LINE> __device__ static __forceinline__ void tile_real(
     }
     for (int i = tid; i < receives; i += THREADS) {
         const das_cuda_element &e = element[i];
-        const double s = root(square_distance(points.middle.x - e.scaled[0], points.middle.y - e.scaled[1], points.middle.z - e.scaled[2]));
+        const double s =
+            root(square_distance(points.middle.x - e.scaled[0], points.middle.y - e.scaled[1], points.middle.z - e.scaled[2]));
         const int reference = reference_of(s + e.constant);
         reference_r[i] = reference;
         elements[i] = {{e.scaled[0], e.scaled[1]}, {e.scaled[2], e.constant - reference}};
@@ -712,7 +757,8 @@ template <int KIND, bool LINE> __device__ static __forceinline__ void tile_real(
                     least = min(least, reference[i] - q.half_window);
                     most = max(most, reference[i] + q.half_window);
                 }
-                group_range[lane] = least > most ? make_int4(1, 0, 1, 0) : make_int4(-most, last - least, -least, last - 1 - most);
+                group_range[lane] =
+                    least > most ? make_int4(1, 0, 1, 0) : make_int4(-most, last - least, -least, last - 1 - most);
             }
             __syncwarp();
             const int count = make_list(steps, aperture_count, [&](int at, step &entry) {
@@ -798,13 +844,15 @@ template <int KIND, bool LINE> __device__ static __forceinline__ void tile_real(
 #pragma unroll
                     for (int i = 0; i < POINTS; i++) {
                         const point3 d = points.offset(q, i, v.xy.x, v.xy.y, v.z_shift.x);
-                        weight[i] = aperture_weight(c, along_normal(q, element[now.number], d.x, d.y, d.z), square_distance(d.x, d.y, d.z));
+                        weight[i] = aperture_weight(c, along_normal(q, element[now.number], d.x, d.y, d.z),
+                                                    square_distance(d.x, d.y, d.z));
                     }
                     any = __any_sync(~0u, weight[0] != 0.0f || weight[1] != 0.0f);
                 }
 
                 /* Address of the entry of position 0 in row 0, less that of the magic number's bits. */
-                const unsigned origin = stage_base + (unsigned)at % L::STAGES * L::BYTES + ((q.half_window - q.magic) << L::SHIFT);
+                const unsigned origin =
+                    stage_base + (unsigned)at % L::STAGES * L::BYTES + ((q.half_window - q.magic) << L::SHIFT);
                 if (any && now.flags < 0) {
 #pragma unroll
                     for (int j = 0; j < L::ROWS; j++)
@@ -819,7 +867,8 @@ template <int KIND, bool LINE> __device__ static __forceinline__ void tile_real(
                             for (int j = g * L::GROUP; j < (g + 1) * L::GROUP; j++)
 #pragma unroll
                                 for (int i = 0; i < POINTS; i++)
-                                    part[i] += sample_at<KIND, false>(delay[i][j] + receive[i], origin + j * (WINDOW << L::SHIFT)).x;
+                                    part[i] +=
+                                        sample_at<KIND, false>(delay[i][j] + receive[i], origin + j * (WINDOW << L::SHIFT)).x;
                         } else if (KIND > 0 && ((now.flags >> g) & 1)) {
 #pragma unroll
                             for (int j = g * L::GROUP; j < (g + 1) * L::GROUP; j++) {
@@ -830,7 +879,8 @@ template <int KIND, bool LINE> __device__ static __forceinline__ void tile_real(
                                     const float t = delay[i][j] + receive[i];
                                     const bool inside = t >= first - 1e-3f && t <= final + 1e-3f;
                                     const float value = sample_at<KIND, false>(inside ? fminf(fmaxf(t, first), final) : t,
-                                                                               origin + j * (WINDOW << L::SHIFT)).x;
+                                                                               origin + j * (WINDOW << L::SHIFT))
+                                                            .x;
                                     if (inside)
                                         part[i] += value;
                                 }
@@ -958,7 +1008,8 @@ template <int KIND, bool PLANES> __device__ static __forceinline__ void tile_iq(
 #pragma unroll
         for (int j = 0; j < L::ROWS; j++) {
             const das_cuda_element &e = element[aperture[k0 + min(j, rows - 1)]];
-            const double s = root(square_distance(points.middle.x - e.scaled[0], points.middle.y - e.scaled[1], points.middle.z - e.scaled[2]));
+            const double s = root(
+                square_distance(points.middle.x - e.scaled[0], points.middle.y - e.scaled[1], points.middle.z - e.scaled[2]));
             const int reference = reference_of(s + e.constant);
             const double shift = e.constant - reference, turns = reference * c.turns_per_sample;
             const float turns0 = (float)(turns - rint(turns));
@@ -1020,89 +1071,96 @@ template <int KIND, bool PLANES> __device__ static __forceinline__ void tile_iq(
             fetch(1);
         int at = 0;
         while (at < count) {
-        const int end = min(count, at + 64); /* rounding grows with the length of a sum */
-        float2 sum[POINTS];
+            const int end = min(count, at + 64); /* rounding grows with the length of a sum */
+            float2 sum[POINTS];
 #pragma unroll
-        for (int i = 0; i < POINTS; i++)
-            sum[i] = make_float2(0.0f, 0.0f);
-        for (; at < end; at++) {
-            const step now = steps[at];
-            copies_done();
-            if (KIND > 0 && at + 1 < count) {
-                __syncwarp();
-                next.stage(q, shared + (unsigned)(at + 1) % L::STAGES * L::BYTES, raw);
-            }
-            barrier.arrive();
-            if (at + 2 < count)
-                fetch(at + 2);
-            if (any_row) {
-                const float2 turns = turns_t[now.number];
-                float transmit[POINTS];
-                float2 part[POINTS];
-                if (PLANES) {
-                    const float4 v = *(const float4 *)&sources[now.number];
-                    const float s = __fmaf_rn(v.x, from_a, v.z);
-                    transmit[0] = __fmaf_rn(v.y, from_b, s);
-                    transmit[1] = __fmaf_rn(v.y, from_b + 4.0f, s);
-                } else {
-                    const source v = sources[now.number];
-#pragma unroll
-                    for (int i = 0; i < POINTS; i++)
-                        transmit[i] = (float)source_delay<false>(q, points, i, v, __float_as_int(turns.y));
+            for (int i = 0; i < POINTS; i++)
+                sum[i] = make_float2(0.0f, 0.0f);
+            for (; at < end; at++) {
+                const step now = steps[at];
+                copies_done();
+                if (KIND > 0 && at + 1 < count) {
+                    __syncwarp();
+                    next.stage(q, shared + (unsigned)(at + 1) % L::STAGES * L::BYTES, raw);
                 }
-#pragma unroll
-                for (int i = 0; i < POINTS; i++)
-                    part[i] = make_float2(0.0f, 0.0f);
-                const unsigned origin = stage_base + (unsigned)at % L::STAGES * L::BYTES + ((q.half_window - q.magic) << L::SHIFT);
-                if (now.flags < 0 && all_rows) {
-#pragma unroll
-                    for (int j = 0; j < L::ROWS; j++)
+                barrier.arrive();
+                if (at + 2 < count)
+                    fetch(at + 2);
+                if (any_row) {
+                    const float2 turns = turns_t[now.number];
+                    float transmit[POINTS];
+                    float2 part[POINTS];
+                    if (PLANES) {
+                        const float4 v = *(const float4 *)&sources[now.number];
+                        const float s = __fmaf_rn(v.x, from_a, v.z);
+                        transmit[0] = __fmaf_rn(v.y, from_b, s);
+                        transmit[1] = __fmaf_rn(v.y, from_b + 4.0f, s);
+                    } else {
+                        const source v = sources[now.number];
 #pragma unroll
                         for (int i = 0; i < POINTS; i++)
-                            part[i] = add_product(part[i], sample_at<KIND, true>(delay[i][j] + transmit[i], origin + j * (WINDOW << L::SHIFT)),
-                                                  turn[i][j]);
-                } else if (now.flags < 0 && finite) {
+                            transmit[i] = (float)source_delay<false>(q, points, i, v, __float_as_int(turns.y));
+                    }
 #pragma unroll
-                    for (int j = 0; j < L::ROWS; j++)
-                        if ((any_row >> j) & 1)
+                    for (int i = 0; i < POINTS; i++)
+                        part[i] = make_float2(0.0f, 0.0f);
+                    const unsigned origin =
+                        stage_base + (unsigned)at % L::STAGES * L::BYTES + ((q.half_window - q.magic) << L::SHIFT);
+                    if (now.flags < 0 && all_rows) {
+#pragma unroll
+                        for (int j = 0; j < L::ROWS; j++)
 #pragma unroll
                             for (int i = 0; i < POINTS; i++)
-                                part[i] = add_product(part[i], sample_at<KIND, true>(delay[i][j] + transmit[i], origin + j * (WINDOW << L::SHIFT)),
-                                                      turn[i][j]);
-                } else {
-                    const int reference_n = now.reference;
+                                part[i] = add_product(
+                                    part[i],
+                                    sample_at<KIND, true>(delay[i][j] + transmit[i], origin + j * (WINDOW << L::SHIFT)),
+                                    turn[i][j]);
+                    } else if (now.flags < 0 && finite) {
 #pragma unroll
-                    for (int j = 0; j < L::ROWS; j++) {
-                        if (!((any_row >> j) & 1))
-                            continue;
-                        const float first = -(float)(block_reference[j] + reference_n), end = first + (float)last;
+                        for (int j = 0; j < L::ROWS; j++)
+                            if ((any_row >> j) & 1)
 #pragma unroll
-                        for (int i = 0; i < POINTS; i++) {
-                            const float t = delay[i][j] + transmit[i];
-                            const bool counts = ((inside[i] >> j) & 1) && (KIND == 0 || (t >= first - 1e-3f && t <= end + 1e-3f));
-                            const float2 v = sample_at<KIND, true>(counts && KIND > 0 ? fminf(fmaxf(t, first), end) : t, origin + j * (WINDOW << L::SHIFT));
-                            if (counts)
-                                part[i] = add_product(part[i], v, turn[i][j]);
+                                for (int i = 0; i < POINTS; i++)
+                                    part[i] = add_product(
+                                        part[i],
+                                        sample_at<KIND, true>(delay[i][j] + transmit[i], origin + j * (WINDOW << L::SHIFT)),
+                                        turn[i][j]);
+                    } else {
+                        const int reference_n = now.reference;
+#pragma unroll
+                        for (int j = 0; j < L::ROWS; j++) {
+                            if (!((any_row >> j) & 1))
+                                continue;
+                            const float first = -(float)(block_reference[j] + reference_n), end = first + (float)last;
+#pragma unroll
+                            for (int i = 0; i < POINTS; i++) {
+                                const float t = delay[i][j] + transmit[i];
+                                const bool counts =
+                                    ((inside[i] >> j) & 1) && (KIND == 0 || (t >= first - 1e-3f && t <= end + 1e-3f));
+                                const float2 v = sample_at<KIND, true>(counts && KIND > 0 ? fminf(fmaxf(t, first), end) : t,
+                                                                       origin + j * (WINDOW << L::SHIFT));
+                                if (counts)
+                                    part[i] = add_product(part[i], v, turn[i][j]);
+                            }
+                        }
+                    }
+#pragma unroll
+                    for (int i = 0; i < POINTS; i++) {
+                        if (c.rotate) {
+                            sum[i] = add_product(sum[i], part[i], turn_by(__fmaf_rn(transmit[i], turns_per_sample, turns.x)));
+                        } else {
+                            sum[i].x += part[i].x;
+                            sum[i].y += part[i].y;
                         }
                     }
                 }
-#pragma unroll
-                for (int i = 0; i < POINTS; i++) {
-                    if (c.rotate) {
-                        sum[i] = add_product(sum[i], part[i], turn_by(__fmaf_rn(transmit[i], turns_per_sample, turns.x)));
-                    } else {
-                        sum[i].x += part[i].x;
-                        sum[i].y += part[i].y;
-                    }
-                }
+                barrier.wait();
             }
-            barrier.wait();
-        }
 #pragma unroll
-        for (int i = 0; i < POINTS; i++) {
-            total[i].x += sum[i].x;
-            total[i].y += sum[i].y;
-        }
+            for (int i = 0; i < POINTS; i++) {
+                total[i].x += sum[i].x;
+                total[i].y += sum[i].y;
+            }
         }
         __syncthreads(); /* before block_reference and the list are written again */
     }
@@ -1137,7 +1195,8 @@ template <int KIND, bool IQ> __device__ static __forceinline__ void tile_frames(
     const das_cuda_element *element = (const das_cuda_element *)c.element;
     for (int i = tid; i < receives; i += THREADS) {
         const das_cuda_element &e = element[i];
-        const double s = root(square_distance(points.middle.x - e.scaled[0], points.middle.y - e.scaled[1], points.middle.z - e.scaled[2]));
+        const double s =
+            root(square_distance(points.middle.x - e.scaled[0], points.middle.y - e.scaled[1], points.middle.z - e.scaled[2]));
         const int reference = reference_of(s + e.constant);
         const double turns = reference * c.turns_per_sample;
         reference_r[i] = reference;
