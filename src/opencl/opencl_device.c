@@ -99,7 +99,6 @@ das_status das_opencl_fail(das_device *device, das_error *error, cl_int code, co
 typedef struct found_device {
     cl_device_id id;
     bool gpu;
-    bool pocl;
 } found_device;
 
 typedef struct found_devices {
@@ -177,12 +176,12 @@ static cl_int pocl_devices_elsewhere(const das_opencl_api *cl, cl_platform_id pl
     return code;
 }
 
-static das_status add_platform(const das_opencl_api *cl, cl_platform_id platform, found_devices *found, das_error *error)
+static das_status add_platform(const das_opencl_api *cl, cl_platform_id platform, bool pocl, found_devices *found,
+                               das_error *error)
 {
     cl_uint count = 0;
     cl_device_id *ids;
     found_device *grown;
-    bool pocl = is_pocl(cl, platform);
     cl_int code = cl->GetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, NULL, &count);
     if (code != CL_SUCCESS && pocl)
         code = pocl_devices_elsewhere(cl, platform, &count);
@@ -204,7 +203,6 @@ static das_status add_platform(const das_opencl_api *cl, cl_platform_id platform
                 continue;
             found->devices[found->count].id = ids[i];
             found->devices[found->count].gpu = (type & CL_DEVICE_TYPE_GPU) != 0;
-            found->devices[found->count].pocl = pocl;
             found->count++;
         }
     }
@@ -212,8 +210,9 @@ static das_status add_platform(const das_opencl_api *cl, cl_platform_id platform
     return DAS_OK;
 }
 
-/* Fills `found`, whose devices the caller frees. */
-static das_status enumerate(const das_opencl_api **api, found_devices *found, das_error *error)
+/* Fills `found`, whose devices the caller frees. PoCL comes last, so that leaving it out does not number the others
+ * anew: where it cannot work it may end the process as soon as it is asked for devices. */
+static das_status enumerate(const das_opencl_api **api, bool with_pocl, found_devices *found, das_error *error)
 {
     const das_opencl_api *cl;
     das_opencl_signals signals;
@@ -240,8 +239,10 @@ static das_status enumerate(const das_opencl_api **api, found_devices *found, da
         status = das_fail(error, DAS_ERROR_NO_DEVICE, "clGetPlatformIDs failed with %s (%d)", das_opencl_error_name(code),
                           (int)code);
     } else {
-        for (cl_uint i = 0; i < count && status == DAS_OK; i++)
-            status = add_platform(cl, platforms[i], found, error);
+        for (int pocl = 0; pocl <= (int)with_pocl; pocl++)
+            for (cl_uint i = 0; i < count && status == DAS_OK; i++)
+                if (is_pocl(cl, platforms[i]) == (bool)pocl)
+                    status = add_platform(cl, platforms[i], pocl, found, error);
         if (status == DAS_OK && found->count == 0)
             status = das_fail(error, DAS_ERROR_NO_DEVICE, "%u OpenCL platforms have no usable device", (unsigned)count);
     }
@@ -258,7 +259,7 @@ das_status das_opencl_device_count(int32_t *count, das_error *error)
 {
     const das_opencl_api *cl;
     found_devices found;
-    das_status status = enumerate(&cl, &found, error);
+    das_status status = enumerate(&cl, true, &found, error);
     *count = found.count;
     free(found.devices);
     return status == DAS_ERROR_OUT_OF_MEMORY ? status : DAS_OK;
@@ -269,10 +270,10 @@ int32_t das_opencl_device_auto(void)
     const das_opencl_api *cl;
     found_devices found;
     int32_t index = -1;
-    if (enumerate(&cl, &found, NULL) != DAS_OK)
+    if (enumerate(&cl, false, &found, NULL) != DAS_OK)
         return -1;
     for (int32_t i = 0; i < found.count && index < 0; i++)
-        if (found.devices[i].gpu && !found.devices[i].pocl)
+        if (found.devices[i].gpu)
             index = i;
     free(found.devices);
     return index;
@@ -322,7 +323,7 @@ das_status das_opencl_device_list(int32_t index, das_device_info *info, das_erro
 {
     const das_opencl_api *cl;
     found_devices found;
-    das_status status = enumerate(&cl, &found, error);
+    das_status status = enumerate(&cl, true, &found, error);
     if (status != DAS_OK)
         return status;
     if (index < found.count)
@@ -450,7 +451,7 @@ das_status das_opencl_device_open(das_device *device, int32_t index, const das_n
     das_opencl_device *opened;
     cl_device_id id = NULL;
     cl_int code;
-    das_status status = enumerate(&cl, &found, error);
+    das_status status = enumerate(&cl, true, &found, error);
     if (own) {
         if (status == DAS_OK && index >= found.count)
             status = no_such_device(index, found.count, error);
