@@ -4,6 +4,7 @@
  *
  * Before including:
  *   DAS_KERNEL_DOUBLE       das_value, the type of weights and sums, is double; else float
+ *   DAS_REAL_SQRT           the square root of a double, if not sqrt
  *   DAS_KERNEL_FLOAT_FLOAT  das_real, the type of positions and delays, is a pair of floats, for
  *                           devices without double; its type and operations (those listed under
  *                           "Real numbers") are then defined before this file is included
@@ -23,7 +24,7 @@
 #define DAS_KERNEL_GLOBAL __global
 typedef long das_index;
 #elif defined(__CUDACC__)
-#define DAS_KERNEL_FUNCTION static __host__ __device__ __forceinline__
+#define DAS_KERNEL_FUNCTION static __device__ __forceinline__
 #define DAS_KERNEL_GLOBAL
 typedef long long das_index;
 #else
@@ -59,13 +60,16 @@ typedef float das_value;
 
 #ifndef DAS_KERNEL_FLOAT_FLOAT
 typedef double das_real;
+#ifndef DAS_REAL_SQRT
+#define DAS_REAL_SQRT sqrt
+#endif
 /* A literal that float holds well enough: a tolerance or a small integer. */
 #define DAS_REAL(literal) literal
 DAS_KERNEL_FUNCTION das_real das_real_add(das_real a, das_real b) { return a + b; }
 DAS_KERNEL_FUNCTION das_real das_real_sub(das_real a, das_real b) { return a - b; }
 DAS_KERNEL_FUNCTION das_real das_real_mul(das_real a, das_real b) { return a * b; }
 DAS_KERNEL_FUNCTION das_real das_real_negate(das_real a) { return -a; }
-DAS_KERNEL_FUNCTION das_real das_real_sqrt(das_real a) { return sqrt(a); }
+DAS_KERNEL_FUNCTION das_real das_real_sqrt(das_real a) { return DAS_REAL_SQRT(a); }
 #if defined(__x86_64__) && !defined(__SSE4_1__) && !defined(__CUDACC__) && !defined(__OPENCL_VERSION__)
 /* Without SSE4.1 rint() and floor() are calls: this is in the inner loop of plain C. 1.5 2^52 leaves no fraction. */
 DAS_KERNEL_FUNCTION das_real das_real_rint(das_real a)

@@ -1,5 +1,5 @@
-/* The generic kernel: a thread forms one point of one output for up to FRAMES frames.
- * Included once for each type of das_value, inside a namespace with kernel.h. */
+/* The generic kernel: forms any output of any plan, up to FRAMES frames at a time. Included once for
+ * each type of das_value, inside a namespace with kernel.h; PHASE_ROTATION is das_phase_rotation() or a faster one. */
 
 __device__ static das_vector grid_point(const das_cuda_params &q, long long i0, long long i1, long long i2)
 {
@@ -29,37 +29,55 @@ __device__ static das_vector grid_point(const das_cuda_params &q, long long i0, 
     return p;
 }
 
-/* One part of a stored sample; `index` counts numbers, two to a complex sample. */
-__device__ static das_value load_number(const das_cuda_params &q, long long index)
+/* A stored sample; `im` is 0 for real data. */
+template <bool COMPLEX>
+__device__ static __forceinline__ void load_sample(const das_cuda_params &q, long long index, das_value &re, das_value &im)
 {
     const void *data = (const void *)q.data;
-    das_value v;
+    const das_value offset = (das_value)q.sample_offset;
+    im = 0;
+    if (COMPLEX) {
+        if (q.data_type == DAS_TYPE_CF32) {
+            const float2 v = ((const float2 *)data)[index];
+            re = v.x;
+            im = v.y;
+        } else if (q.data_type == DAS_TYPE_CI16) {
+            const short2 v = ((const short2 *)data)[index];
+            re = v.x;
+            im = v.y;
+        } else {
+            const ushort2 v = ((const ushort2 *)data)[index];
+            re = half_to_float(v.x);
+            im = half_to_float(v.y);
+        }
+        re -= offset;
+        im -= offset;
+        return;
+    }
     switch (q.data_type) {
     case DAS_TYPE_I8:
-        v = ((const signed char *)data)[index];
+        re = ((const signed char *)data)[index];
         break;
     case DAS_TYPE_U8:
-        v = ((const unsigned char *)data)[index];
+        re = ((const unsigned char *)data)[index];
         break;
     case DAS_TYPE_I16:
-    case DAS_TYPE_CI16:
-        v = ((const short *)data)[index];
+        re = ((const short *)data)[index];
         break;
     case DAS_TYPE_U16:
-        v = ((const unsigned short *)data)[index];
+        re = ((const unsigned short *)data)[index];
         break;
     case DAS_TYPE_F16:
-    case DAS_TYPE_CF16:
-        v = half_to_float(((const unsigned short *)data)[index]);
+        re = half_to_float(((const unsigned short *)data)[index]);
         break;
     case DAS_TYPE_F64:
-        v = (das_value)((const double *)data)[index];
+        re = (das_value)((const double *)data)[index];
         break;
     default:
-        v = ((const float *)data)[index];
+        re = ((const float *)data)[index];
         break;
     }
-    return v - (das_value)q.sample_offset;
+    re -= offset;
 }
 
 __device__ static void store(const das_cuda_params &q, long long index, das_value re, das_value im)
@@ -82,6 +100,15 @@ __device__ static void store(const das_cuda_params &q, long long index, das_valu
     }
 }
 
+/* What a sum of so many pairs, with weights that add up to this, is multiplied by; a divisor of 0 gives 0. */
+__device__ static das_value scale_of(const das_cuda_params &q, double number, double weights)
+{
+    if (!q.normalization)
+        return 1;
+    const das_value divisor = (das_value)(q.normalization == DAS_NORMALIZATION_COUNT ? number : weights);
+    return divisor != 0 ? 1 / divisor : 0;
+}
+
 __device__ static das_vector vector_of(const double *x)
 {
     das_vector v;
@@ -91,12 +118,89 @@ __device__ static das_vector vector_of(const double *x)
     return v;
 }
 
-template <int FRAMES, bool COMPLEX> __device__ static void generic(const das_cuda_params &q)
+/* What one pair adds to one point, the same for all frames. */
+struct term {
+    das_position at;
+    das_value weight;  /* of the sum, not 0 */
+    das_rotation turn; /* the weight, and the phase if the data are complex */
+};
+
+/* The transmit of the last term, which mostly is that of the next one too. */
+struct wave {
+    int transmit;
+    das_value weight;
+    double delay;
+};
+
+__device__ static wave no_wave()
 {
-    const int parts = COMPLEX ? 2 : 1;
-    const long long point = q.first_point + (long long)blockIdx.x * blockDim.x + threadIdx.x;
-    if (point >= q.end_point)
-        return;
+    wave w;
+    w.transmit = -1;
+    w.weight = 1;
+    w.delay = 0;
+    return w;
+}
+
+/* False if the pair adds nothing to the point p, whose number is `point`. */
+template <bool COMPLEX>
+__device__ static __forceinline__ bool find_term(const das_cuda_params &q, const das_cuda_pair &pair, const das_vector &p,
+                                                 long long point, wave &w, term &found)
+{
+    const das_cuda_transmit *t = (const das_cuda_transmit *)q.transmit + pair.transmit;
+    const das_cuda_element *e = (const das_cuda_element *)q.element + pair.receive;
+    if (pair.transmit != w.transmit) {
+        w.transmit = pair.transmit;
+        if (q.transmit_times)
+            w.delay = ((const double *)q.transmit_times)[pair.transmit * q.point_count + point] + t->constant;
+        else
+            w.delay = das_transmit_delay(t->wave, p, vector_of(t->point), vector_of(t->direction), q.tolerance_m,
+                                         q.samples_per_m, t->constant);
+        if (q.transmit_weights)
+            w.weight = ((const float *)q.transmit_weights)[pair.transmit * q.point_count + point];
+    }
+    const das_vector x = vector_of(e->position);
+    das_value weight = (das_value)pair.weight * w.weight;
+    if (q.receive_weights) {
+        weight *= ((const float *)q.receive_weights)[pair.receive * q.point_count + point];
+    } else if (q.aperture) {
+        const das_value margin = das_aperture(p, x, vector_of(e->normal), q.inverse_2f, q.tolerance_m);
+        if (margin < 0)
+            return false;
+        if (q.window != DAS_KERNEL_WINDOW_RECT)
+            weight *= das_window_weight(q.window, margin, (das_value)q.window_parameter, (const das_value *)q.window_table,
+                                        q.window_count);
+    }
+    if (weight == 0)
+        return false;
+    double s;
+    if (q.receive_times)
+        s = ((const double *)q.receive_times)[pair.receive * q.point_count + point] + e->constant;
+    else
+        s = das_receive_delay(p, x, q.samples_per_m, e->constant);
+    s += w.delay;
+    found.at = das_sample_position(q.interpolation, s, q.last, q.clamp);
+    if (!found.at.inside)
+        return false;
+    found.weight = weight;
+    found.turn.re = weight;
+    found.turn.im = 0;
+    if (COMPLEX && q.rotate) {
+        const das_rotation phase = PHASE_ROTATION(s, q.turns_per_sample, t->phase);
+        found.turn.re = weight * phase.re;
+        found.turn.im = weight * phase.im;
+    }
+    return true;
+}
+
+/* A block forms THREADS / q.split points; q.split threads share the pairs of each, whose sums are then added up in order.
+ * TAPS: 2 for nearest and linear, or all there can be. */
+template <int FRAMES, bool COMPLEX, int TAPS> __device__ static __forceinline__ void generic(const das_cuda_params &q)
+{
+    const int THREADS = DAS_CUDA_GENERIC_THREADS, PARTS = COMPLEX ? 2 : 1;
+    __shared__ double sums[FRAMES * PARTS + 2][THREADS];
+    const int each = THREADS / q.split, share = threadIdx.x / each;
+    const long long wanted = q.first_point + (long long)blockIdx.x * each + threadIdx.x % each;
+    const long long point = min(wanted, (long long)q.end_point - 1);
     const long long output = q.first_output + blockIdx.y;
     const long long frame0 = (long long)blockIdx.z * FRAMES;
     const int frames = (int)min((long long)FRAMES, q.frame_count - frame0);
@@ -105,111 +209,107 @@ template <int FRAMES, bool COMPLEX> __device__ static void generic(const das_cud
     const long long i1 = i12 % q.counts[1], i2 = i12 / q.counts[1];
     const das_vector p = grid_point(q, i0, i1, i2);
 
-    const das_cuda_transmit *transmits = (const das_cuda_transmit *)q.transmit;
-    const das_cuda_element *elements = (const das_cuda_element *)q.element;
     const das_cuda_pair *pairs = (const das_cuda_pair *)q.pair;
     const long long *output_first = (const long long *)q.output_first;
-    const long long begin = max(output_first[output], (long long)q.first_pair);
-    const long long end = min(output_first[output + 1], (long long)q.end_pair);
+    const long long first = max(output_first[output], (long long)q.first_pair);
+    const long long count = max(min(output_first[output + 1], (long long)q.end_pair) - first, (long long)0);
+    const long long begin = first + count * share / q.split, end = first + count * (share + 1) / q.split;
 
     /* Sums of blocks of terms, then sums of those: rounding grows with the block, not with the number of terms. */
-    double total[FRAMES][2];
-    das_value part[FRAMES][2];
+    double total[FRAMES][PARTS];
+    das_value part[FRAMES][PARTS];
+#pragma unroll
     for (int f = 0; f < FRAMES; f++)
-        total[f][0] = total[f][1] = 0, part[f][0] = part[f][1] = 0;
-    long long count = 0;
-    double weights = 0;
+#pragma unroll
+        for (int c = 0; c < PARTS; c++)
+            total[f][c] = 0, part[f][c] = 0;
+    double number = 0, weights = 0;
     int in_part = 0;
 
     const int tap_count = das_tap_count(q.interpolation), tap_first = das_tap_first(q.interpolation);
-    int current = -1;
-    double transmit_delay = 0;
-    das_value transmit_weight = 1;
+    wave w = no_wave();
     for (long long i = begin; i < end; i++) {
         const das_cuda_pair pair = pairs[i];
-        if (pair.transmit < q.first_transmit || pair.transmit >= q.end_transmit)
-            continue;
-        if (pair.transmit != current) {
-            current = pair.transmit;
-            const das_cuda_transmit *t = transmits + current;
-            if (q.transmit_times)
-                transmit_delay = ((const double *)q.transmit_times)[current * q.point_count + point] + t->constant;
-            else
-                transmit_delay = das_transmit_delay(t->wave, p, vector_of(t->point), vector_of(t->direction), q.tolerance_m,
-                                                    q.samples_per_m, t->constant);
-            if (q.transmit_weights)
-                transmit_weight = ((const float *)q.transmit_weights)[current * q.point_count + point];
-        }
-        const das_cuda_element *e = elements + pair.receive;
-        const das_vector x = vector_of(e->position);
-        das_value weight = (das_value)pair.weight * transmit_weight;
-        if (q.receive_weights) {
-            weight *= ((const float *)q.receive_weights)[pair.receive * q.point_count + point];
-        } else if (q.aperture) {
-            das_value at = das_aperture(p, x, vector_of(e->normal), q.inverse_2f, q.tolerance_m);
-            if (at < 0)
-                continue;
-            weight *= das_window_weight(q.window, at, (das_value)q.window_parameter, (const das_value *)q.window_table,
-                                        q.window_count);
-        }
-        if (weight == 0)
-            continue;
-        double receive_delay;
-        if (q.receive_times)
-            receive_delay = ((const double *)q.receive_times)[pair.receive * q.point_count + point] + e->constant;
-        else
-            receive_delay = das_receive_delay(p, x, q.samples_per_m, e->constant);
-        const double s = transmit_delay + receive_delay;
-        const das_position at = das_sample_position(q.interpolation, s, q.last, q.clamp);
-        if (!at.inside)
+        term t;
+        if (pair.transmit < q.first_transmit || pair.transmit >= q.end_transmit || !find_term<COMPLEX>(q, pair, p, point, w, t))
             continue;
         if (q.normalization) {
-            count++;
-            weights += (double)weight;
+            number++;
+            weights += (double)t.weight;
         }
         das_value tap[DAS_KERNEL_TAPS];
-        das_tap_weights(q.interpolation, at.fraction, tap);
-        das_rotation turn = {weight, 0};
-        if (COMPLEX && q.rotate) {
-            turn = das_phase_rotation(s, q.turns_per_sample, transmits[current].phase);
-            turn.re *= weight;
-            turn.im *= weight;
+        if (TAPS == 2) {
+            tap[0] = 1 - t.at.fraction;
+            tap[1] = t.at.fraction;
+        } else {
+            das_tap_weights(q.interpolation, t.at.fraction, tap);
         }
         das_value v[FRAMES][2];
 #pragma unroll
         for (int f = 0; f < FRAMES; f++)
             v[f][0] = v[f][1] = 0;
 #pragma unroll
-        for (int k = 0; k < DAS_KERNEL_TAPS; k++) {
-            const long long n = at.sample + tap_first + k;
+        for (int k = 0; k < TAPS; k++) {
+            const long long n = t.at.sample + tap_first + k;
             if (k < tap_count && n >= 0 && (double)n <= q.last) {
                 const long long base = pair.offset + n * q.sample_stride + (q.first_frame + frame0) * q.frame_stride;
 #pragma unroll
                 for (int f = 0; f < FRAMES; f++)
-                    if (f < frames)
-                        for (int c = 0; c < parts; c++)
-                            v[f][c] += tap[k] * load_number(q, (base + f * q.frame_stride) * parts + c);
+                    if (f < frames) {
+                        das_value re, im;
+                        load_sample<COMPLEX>(q, base + f * q.frame_stride, re, im);
+                        v[f][0] += tap[k] * re;
+                        v[f][1] += tap[k] * im;
+                    }
             }
         }
 #pragma unroll
         for (int f = 0; f < FRAMES; f++) {
             if (COMPLEX) {
-                part[f][0] += v[f][0] * turn.re - v[f][1] * turn.im;
-                part[f][1] += v[f][0] * turn.im + v[f][1] * turn.re;
+                part[f][0] += v[f][0] * t.turn.re - v[f][1] * t.turn.im;
+                part[f][PARTS - 1] += v[f][0] * t.turn.im + v[f][1] * t.turn.re;
             } else {
-                part[f][0] += v[f][0] * turn.re;
+                part[f][0] += v[f][0] * t.turn.re;
             }
         }
         if (++in_part == 64) {
             in_part = 0;
 #pragma unroll
             for (int f = 0; f < FRAMES; f++)
-                for (int c = 0; c < parts; c++) {
+#pragma unroll
+                for (int c = 0; c < PARTS; c++) {
                     total[f][c] += part[f][c];
                     part[f][c] = 0;
                 }
         }
     }
+#pragma unroll
+    for (int f = 0; f < FRAMES; f++)
+#pragma unroll
+        for (int c = 0; c < PARTS; c++)
+            total[f][c] += part[f][c];
+
+    if (q.split > 1) {
+#pragma unroll
+        for (int f = 0; f < FRAMES; f++)
+#pragma unroll
+            for (int c = 0; c < PARTS; c++)
+                sums[f * PARTS + c][threadIdx.x] = total[f][c];
+        sums[FRAMES * PARTS][threadIdx.x] = number;
+        sums[FRAMES * PARTS + 1][threadIdx.x] = weights;
+        __syncthreads();
+        for (int other = threadIdx.x + each; share == 0 && other < THREADS; other += each) {
+#pragma unroll
+            for (int f = 0; f < FRAMES; f++)
+#pragma unroll
+                for (int c = 0; c < PARTS; c++)
+                    total[f][c] += sums[f * PARTS + c][other];
+            number += sums[FRAMES * PARTS][other];
+            weights += sums[FRAMES * PARTS + 1][other];
+        }
+    }
+    if (share > 0 || wanted >= q.end_point)
+        return;
 
     long long out = q.image_first + i0 * q.image_strides[5] + i1 * q.image_strides[4] + i2 * q.image_strides[3] +
                     (q.image_first_frame + frame0) * q.image_strides[0];
@@ -217,28 +317,18 @@ template <int FRAMES, bool COMPLEX> __device__ static void generic(const das_cud
         out += (q.keep_receive ? output / q.receive_count : output) * q.image_strides[1];
     if (q.keep_receive)
         out += (q.keep_transmit ? output % q.receive_count : output) * q.image_strides[2];
-    das_value divisor = 1;
-    if (q.normalization == DAS_NORMALIZATION_COUNT)
-        divisor = (das_value)count;
-    else if (q.normalization == DAS_NORMALIZATION_WEIGHTS)
-        divisor = (das_value)weights;
+    const das_value scale = scale_of(q, number, weights);
 #pragma unroll
-    for (int f = 0; f < FRAMES; f++) {
-        if (f >= frames)
-            continue;
-        das_value re = (das_value)(total[f][0] + part[f][0]), im = (das_value)(total[f][1] + part[f][1]);
-        if (q.normalization) {
-            re = divisor != 0 ? re / divisor : 0;
-            im = divisor != 0 ? im / divisor : 0;
-        }
-        store(q, out + f * q.image_strides[0], re, im);
-    }
+    for (int f = 0; f < FRAMES; f++)
+        if (f < frames)
+            store(q, out + f * q.image_strides[0], (das_value)total[f][0] * scale,
+                  COMPLEX ? (das_value)total[f][PARTS - 1] * scale : 0);
 }
 
-template <int FRAMES> __device__ static void generic_any(const das_cuda_params &q)
+template <int FRAMES, int TAPS> __device__ static void generic_any(const das_cuda_params &q)
 {
     if (q.data_complex)
-        generic<FRAMES, true>(q);
+        generic<FRAMES, true, TAPS>(q);
     else
-        generic<FRAMES, false>(q);
+        generic<FRAMES, false, TAPS>(q);
 }

@@ -7,9 +7,24 @@
 
 /* Kernels of cuda_kernels.cu, X(enumerator, name). */
 #define DAS_CUDA_KERNELS(X)                                  \
-    X(DAS_CUDA_GENERIC_FLOAT, "das_generic_float")           \
-    X(DAS_CUDA_GENERIC_FLOAT_FRAMES, "das_generic_float_frames") \
+    X(DAS_CUDA_GENERIC, "das_generic")                           \
+    X(DAS_CUDA_GENERIC_LINEAR, "das_generic_linear")             \
+    X(DAS_CUDA_GENERIC_FRAMES, "das_generic_frames")             \
+    X(DAS_CUDA_GENERIC_FRAMES_LINEAR, "das_generic_frames_linear") \
     X(DAS_CUDA_GENERIC_DOUBLE, "das_generic_double")         \
+    X(DAS_CUDA_PACK_FRAMES, "das_pack_frames")               \
+    X(DAS_CUDA_FRAMES_NEAREST, "das_frames_nearest")         \
+    X(DAS_CUDA_FRAMES_LINEAR, "das_frames_linear")           \
+    X(DAS_CUDA_FRAMES_ANY, "das_frames_any")                 \
+    X(DAS_CUDA_FRAMES_NEAREST_WIDE, "das_frames_nearest_wide") \
+    X(DAS_CUDA_FRAMES_LINEAR_WIDE, "das_frames_linear_wide")   \
+    X(DAS_CUDA_FRAMES_ANY_WIDE, "das_frames_any_wide")         \
+    X(DAS_CUDA_FRAMES_NEAREST_IQ, "das_frames_nearest_iq")   \
+    X(DAS_CUDA_FRAMES_LINEAR_IQ, "das_frames_linear_iq")     \
+    X(DAS_CUDA_FRAMES_ANY_IQ, "das_frames_any_iq")           \
+    X(DAS_CUDA_FRAMES_NEAREST_IQ_WIDE, "das_frames_nearest_iq_wide") \
+    X(DAS_CUDA_FRAMES_LINEAR_IQ_WIDE, "das_frames_linear_iq_wide")   \
+    X(DAS_CUDA_FRAMES_ANY_IQ_WIDE, "das_frames_any_iq_wide")         \
     X(DAS_CUDA_PACK, "das_pack")                             \
     X(DAS_CUDA_TILE_NEAREST, "das_tile_nearest")             \
     X(DAS_CUDA_TILE_LINEAR, "das_tile_linear")               \
@@ -22,13 +37,7 @@
     X(DAS_CUDA_TILE_CUBIC_IQ, "das_tile_cubic_iq")           \
     X(DAS_CUDA_TILE_NEAREST_PLANES, "das_tile_nearest_planes") \
     X(DAS_CUDA_TILE_LINEAR_PLANES, "das_tile_linear_planes") \
-    X(DAS_CUDA_TILE_CUBIC_PLANES, "das_tile_cubic_planes")   \
-    X(DAS_CUDA_FRAMES_NEAREST, "das_frames_nearest")         \
-    X(DAS_CUDA_FRAMES_LINEAR, "das_frames_linear")           \
-    X(DAS_CUDA_FRAMES_CUBIC, "das_frames_cubic")             \
-    X(DAS_CUDA_FRAMES_NEAREST_IQ, "das_frames_nearest_iq")   \
-    X(DAS_CUDA_FRAMES_LINEAR_IQ, "das_frames_linear_iq")     \
-    X(DAS_CUDA_FRAMES_CUBIC_IQ, "das_frames_cubic_iq")
+    X(DAS_CUDA_TILE_CUBIC_PLANES, "das_tile_cubic_planes")
 
 typedef enum das_cuda_kernel {
 #define DAS_CUDA_KERNEL(enumerator, name) enumerator,

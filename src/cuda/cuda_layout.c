@@ -47,7 +47,7 @@ static bool tile_allowed(const das_problem *problem)
         problem->receive_weights != NULL || problem->interpolation == DAS_INTERPOLATION_QUADRATIC ||
         problem->interpolation == DAS_INTERPOLATION_LANCZOS)
         return false;
-    if (problem->transmit_count > DAS_CUDA_TILE_ELEMENTS || problem->receive_count > DAS_CUDA_TILE_ELEMENTS ||
+    if (problem->transmit_count < 4 || problem->transmit_count > DAS_CUDA_TILE_ELEMENTS || problem->receive_count > DAS_CUDA_TILE_ELEMENTS ||
         problem->pair_count < 32 || problem->sample_count > 1 << 22 || problem->frame_count > 1 << 30)
         return false;
     if (problem->grid.point_count < 1024 || problem->grid.counts[0] * problem->grid.counts[1] > 1 << 30 ||
@@ -64,7 +64,6 @@ static void choose_tile(const das_cuda_device *device, const das_problem *proble
 {
     static const das_cuda_kernel kernels[2][3] = {{DAS_CUDA_TILE_NEAREST, DAS_CUDA_TILE_LINEAR, DAS_CUDA_TILE_CUBIC},
                                                   {DAS_CUDA_TILE_NEAREST_IQ, DAS_CUDA_TILE_LINEAR_IQ, DAS_CUDA_TILE_CUBIC_IQ}};
-    layout->tile = false;
     if (!tile_allowed(problem))
         return;
     das_cuda_tile *shape = &layout->shape;
@@ -132,24 +131,13 @@ static void choose_tile(const das_cuda_device *device, const das_problem *proble
     }
     if (shape->line && !problem->data_complex)
         layout->kernel = (das_cuda_kernel)(DAS_CUDA_TILE_NEAREST_LINE + kind);
-    layout->frames = problem->transmit_count < 4 && problem->transmit_count * problem->receive_count <= 4096;
-    if (problem->transmit_count < 4 && !layout->frames)
-        return;
-    if (layout->frames) {
-        layout->kernel =
-            (das_cuda_kernel)((problem->data_complex ? DAS_CUDA_FRAMES_NEAREST_IQ : DAS_CUDA_FRAMES_NEAREST) + kind);
-        layout->frame_rows = rows;
-        shape->folded = 0;
-        layout->tile = true;
-        return;
-    }
     bool planes = problem->data_complex;
     for (int64_t t = 0; t < problem->transmit_count; t++)
         planes = planes && (problem->transmit[t].kind == DAS_TRANSMIT_PLANE || problem->transmit[t].kind == DAS_TRANSMIT_NONE);
     if (planes)
         layout->kernel = (das_cuda_kernel)(DAS_CUDA_TILE_NEAREST_PLANES + kind);
     layout->chunk_transmits = rows;
-    layout->tile = true;
+    layout->path = DAS_CUDA_PATH_TILE;
 }
 
 static void measure_sections(const das_problem *problem, das_cuda_layout *layout)
@@ -160,7 +148,7 @@ static void measure_sections(const das_problem *problem, das_cuda_layout *layout
     uint64_t bytes[DAS_CUDA_SECTION_COUNT] = {0};
     bytes[DAS_CUDA_TRANSMITS] = transmits * sizeof(das_cuda_transmit);
     bytes[DAS_CUDA_ELEMENTS] = receives * sizeof(das_cuda_element);
-    if (layout->tile) {
+    if (layout->path == DAS_CUDA_PATH_TILE) {
         if (!problem->complete || !problem->unit_weight)
             bytes[DAS_CUDA_PAIR_WEIGHTS] = transmits * receives * sizeof(float);
     } else {
@@ -198,31 +186,71 @@ static void place_sections(das_cuda_layout *layout)
     }
 }
 
-/* Packs as many frames at a time as the budget allows. */
-static bool choose_frame_chunks(const das_problem *problem, das_cuda_layout *layout)
+/* The frames path, which packs as many frames at a time as the budget allows; false if it does not serve. */
+static bool choose_frames(const das_problem *problem, das_cuda_layout *layout)
 {
-    das_cuda_tile *shape = &layout->shape;
-    if (layout->device_bytes > problem->memory_budget)
+    static const das_cuda_kernel kernels[2][2] = {{DAS_CUDA_FRAMES_NEAREST, DAS_CUDA_FRAMES_NEAREST_WIDE},
+                                                  {DAS_CUDA_FRAMES_NEAREST_IQ, DAS_CUDA_FRAMES_NEAREST_IQ_WIDE}};
+    enum { LEAST = 12 }; /* frames for which it is faster */
+    das_cuda_frames *shape = &layout->frames;
+    const int64_t *counts = problem->grid.counts;
+    if (!problem->fast_paths || problem->precision == DAS_PRECISION_DOUBLE || problem->keep_transmit || problem->keep_receive ||
+        problem->frame_count < LEAST || layout->device_bytes > problem->memory_budget || problem->pair_count == 0)
         return false;
+    for (int k = 0; k < 3; k++)
+        if (counts[k] > 1 << 30)
+            return false;
+    int kind = problem->interpolation == DAS_INTERPOLATION_NEAREST ? 0 : problem->interpolation == DAS_INTERPOLATION_LINEAR ? 1 : 2;
+    shape->sample_count = problem->sample_count;
+    shape->lead = kind == 2 ? 2 : 0;
+    shape->pair_rows = problem->sample_count + (kind == 0 ? 0 : kind == 1 ? 1 : 5);
+    if (problem->sample_count > INT32_MAX || problem->pair_count > (INT32_MAX - 2 * DAS_CUDA_FRAMES_ZEROS) / shape->pair_rows)
+        return false; /* rows are 31-bit numbers */
+    uint64_t rows = (uint64_t)(problem->pair_count * shape->pair_rows) + DAS_CUDA_FRAMES_ZEROS;
     uint64_t available = (problem->memory_budget - layout->device_bytes) / (uint64_t)problem->slots;
-    uint64_t row_bytes = (uint64_t)shape->stride * (problem->data_complex ? 8 : 4) + 1; /* 1: its flag */
-    uint64_t pairs = (uint64_t)(problem->transmit_count * problem->receive_count), frames = (uint64_t)problem->frame_count;
-    uint64_t limit = (uint64_t)INT32_MAX * 4; /* places in it are 32-bit numbers */
-    uint64_t most = ((available < limit ? available : limit) - 256) / (row_bytes * pairs);
-    if (available < 512 || most == 0)
+    int64_t parts = problem->data_complex ? 2 : 1, most = (int64_t)(available / (rows * 16)) * 4 / parts;
+    int64_t frames = most < problem->frame_count ? most : problem->frame_count;
+    layout->frames_each = frames >= 96 ? 128 : 32;
+    if (frames < problem->frame_count && frames >= layout->frames_each)
+        frames = frames / layout->frames_each * layout->frames_each;
+    if (frames > 1 << 20)
+        frames = 1 << 20;
+    if (frames < LEAST)
         return false;
-    if (most < frames) {
-        uint64_t rows = (uint64_t)layout->frame_rows;
-        frames = most >= rows ? most / rows * rows : most;
+    layout->path = DAS_CUDA_PATH_FRAMES;
+    layout->kernel = (das_cuda_kernel)((int)kernels[problem->data_complex][layout->frames_each > 32] + kind);
+    layout->chunk_frames = frames;
+    layout->chunks = (int32_t)((problem->frame_count - 1) / frames + 1);
+    shape->row_floats = (int64_t)align_up((uint64_t)(frames * parts), 4);
+    layout->slot_bytes = align_up(rows * (uint64_t)shape->row_floats * 4, 256);
+    /* Points side by side in a warp are those whose delays differ least: along the axis that goes least into the depth,
+     * and of those the shortest step. Points of a list, and angles, are as they come. */
+    double least = 0.0;
+    shape->axis[0] = 0;
+    for (int k = 0; k < 3 && problem->grid.kind == DAS_GRID_CARTESIAN; k++) {
+        const double *step = problem->grid.steps[k];
+        double length = fabs(step[0]) + fabs(step[1]) + 3.0 * fabs(step[2]);
+        if (counts[k] >= DAS_CUDA_FRAMES_POINTS && (least == 0.0 || length < least)) {
+            least = length;
+            shape->axis[0] = k;
+        }
     }
-    if (frames > 65535)
-        frames = 65535 / (uint64_t)layout->frame_rows * (uint64_t)layout->frame_rows;
-    layout->chunk_frames = (int32_t)frames;
-    layout->chunk_transmits = (int32_t)problem->transmit_count;
-    layout->chunks = (int32_t)(((uint64_t)problem->frame_count + frames - 1) / frames);
-    shape->flags_offset = frames * pairs * (row_bytes - 1);
-    layout->slot_bytes = align_up(frames * pairs * row_bytes, 256);
-    return true;
+    /* The warps of a block are side by side as well, along the longer of the other axes. */
+    shape->axis[1] = shape->axis[0] == 0 ? 1 : 0;
+    shape->axis[2] = shape->axis[0] == 2 ? 1 : 2;
+    if (counts[shape->axis[2]] > counts[shape->axis[1]]) {
+        int32_t other = shape->axis[1];
+        shape->axis[1] = shape->axis[2];
+        shape->axis[2] = other;
+    }
+    int32_t all = DAS_CUDA_FRAMES_THREADS / 32, across = 1;
+    while (across < all && across < counts[shape->axis[1]])
+        across *= 2;
+    shape->warps = all / across;
+    shape->blocks[0] = (int32_t)((counts[shape->axis[0]] - 1) / (shape->warps * DAS_CUDA_FRAMES_POINTS) + 1);
+    shape->blocks[1] = (int32_t)((counts[shape->axis[1]] - 1) / across + 1);
+    shape->reversed = problem->f_number > 0.0; /* deep points have the most elements */
+    return (int64_t)shape->blocks[0] * shape->blocks[1] <= 1 << 30;
 }
 
 /* Packs as many transmits at a time as the budget allows; false if not even the least fits. */
@@ -262,17 +290,23 @@ das_status das_cuda_choose(const das_device *device, const das_problem *problem,
     layout->output_count =
         (problem->keep_transmit ? problem->transmit_count : 1) * (problem->keep_receive ? problem->receive_count : 1);
     layout->chunks = 1;
-    choose_tile(das_cuda_of(device), problem, layout);
-    if (layout->tile) {
-        measure_sections(problem, layout);
-        place_sections(layout);
-        if (layout->frames ? choose_frame_chunks(problem, layout) : choose_chunks(problem, layout))
-            return DAS_OK;
-        layout->tile = false;
-    }
-    layout->slot_bytes = 0;
+    /* Many frames of complex data share more than a tile does. */
+    if (!problem->data_complex || problem->frame_count < 32)
+        choose_tile(das_cuda_of(device), problem, layout);
     measure_sections(problem, layout);
     place_sections(layout);
+    if (layout->path == DAS_CUDA_PATH_TILE) {
+        if (choose_chunks(problem, layout))
+            return DAS_OK;
+        layout->path = DAS_CUDA_PATH_GENERIC;
+        measure_sections(problem, layout);
+        place_sections(layout);
+    }
+    if (choose_frames(problem, layout))
+        return DAS_OK;
+    layout->path = DAS_CUDA_PATH_GENERIC;
+    layout->slot_bytes = 0;
+    layout->chunks = 1;
     /* What does not fit stays in pinned host memory, the largest first; the kernels read it from there. */
     while (layout->device_bytes > problem->memory_budget) {
         int largest = -1;

@@ -51,8 +51,35 @@ typedef struct das_cuda_params {
     int64_t first_frame, frame_count, image_first_frame; /* frames of data, how many, first of the image */
     int64_t first_point, end_point, first_output;
     int64_t first_transmit, end_transmit, first_pair, end_pair;
-    int32_t accumulate, reserved;
+    int32_t accumulate, split; /* split: threads that share the pairs of a point */
 } das_cuda_params;
+
+enum { DAS_CUDA_GENERIC_THREADS = 128 };
+
+/* ---------------------------------------------------------------------------
+ * The frames path: see cuda_frames.cuh
+ * ------------------------------------------------------------------------- */
+
+enum {
+    DAS_CUDA_FRAMES_THREADS = 256,
+    DAS_CUDA_FRAMES_POINTS = 8, /* of a warp, side by side */
+    DAS_CUDA_FRAMES_ZEROS = 6,  /* rows of zeros before the packed data */
+    DAS_CUDA_PACK_TILE = 32     /* samples and frames that a block packs */
+};
+
+typedef struct das_cuda_frames {
+    das_cuda_params common;    /* first_frame, frame_count: those that are packed */
+    uint64_t packed;           /* float or float2 [pair][sample][frame], after the rows of zeros */
+    int64_t row_floats;        /* from one sample to the next */
+    int64_t pair_rows;         /* samples of a record and the zeros around them */
+    int64_t sample_count;
+    int32_t lead;              /* of which before the record */
+    int32_t axis[3];           /* grid axes: of a warp's points, and the others */
+    int32_t warps;             /* of a block along axis[0]; the rest are along axis[1] */
+    int32_t blocks[2];         /* along these axes */
+    int32_t reversed;          /* order of blocks: the last first */
+    int32_t first_block, first_slice;
+} das_cuda_frames;
 
 #define DAS_CUDA_MAGIC 12582912.0f /* 1.5 2^23: a float added to it has its rounded value in its low bits */
 #define DAS_CUDA_MAGIC_BITS 0x4B400000u
@@ -82,7 +109,6 @@ typedef struct das_cuda_tile {
     int64_t rows; /* packed */
     int64_t sample_count;
     int64_t frame; /* of the data */
-    int32_t image_frame;
     int32_t axis_a, axis_b, axis_c; /* grid axes: across and down a tile, and the third */
     int32_t tiles_a, tiles_b;
     int32_t slow_a, reversed;    /* order of tiles: along axis b first; the last first */

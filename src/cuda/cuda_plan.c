@@ -209,13 +209,15 @@ static void describe(das_plan *plan, const das_problem *problem, const das_cuda_
     char memory[64] = "";
     if (layout->host_bytes > 0)
         snprintf(memory, sizeof memory, ", %" PRIu64 " bytes of tables in host memory", layout->host_bytes);
-    if (layout->tile)
-        snprintf(plan->description, sizeof plan->description, "%s: tiles%s, %s%s%s, %" PRId32 " pieces",
-                 plan->device->info.name, layout->frames ? " of frames" : "", names[problem->interpolation],
-                 problem->data_complex ? ", IQ" : "", layout->shape.folded ? ", reciprocal pairs folded" : "", layout->chunks);
+    const char *device = plan->device->info.name, *name = names[problem->interpolation], *iq = problem->data_complex ? ", IQ" : "";
+    if (layout->path == DAS_CUDA_PATH_TILE)
+        snprintf(plan->description, sizeof plan->description, "%s: tiles, %s%s%s, %" PRId32 " pieces", device, name, iq,
+                 layout->shape.folded ? ", reciprocal pairs folded" : "", layout->chunks);
+    else if (layout->path == DAS_CUDA_PATH_FRAMES)
+        snprintf(plan->description, sizeof plan->description, "%s: %" PRId32 " frames together, %s%s, %" PRId32 " pieces", device,
+                 layout->frames_each, name, iq, layout->chunks);
     else
-        snprintf(plan->description, sizeof plan->description, "%s: generic, %s%s%s%s", plan->device->info.name,
-                 names[problem->interpolation], problem->data_complex ? ", IQ" : "",
+        snprintf(plan->description, sizeof plan->description, "%s: generic, %s%s%s%s", device, name, iq,
                  problem->precision == DAS_PRECISION_DOUBLE ? ", double" : "", memory);
 }
 

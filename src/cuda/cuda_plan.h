@@ -21,6 +21,8 @@ typedef enum das_cuda_section {
     DAS_CUDA_SECTION_COUNT
 } das_cuda_section;
 
+typedef enum das_cuda_path { DAS_CUDA_PATH_GENERIC, DAS_CUDA_PATH_TILE, DAS_CUDA_PATH_FRAMES } das_cuda_path;
+
 /* The choice of path and memory, the same for a query and a plan. */
 typedef struct das_cuda_layout {
     struct {
@@ -32,14 +34,15 @@ typedef struct das_cuda_layout {
     uint64_t slot_bytes;
     int64_t output_count;
 
-    bool tile; /* the tile path; else generic */
+    das_cuda_path path;
     das_cuda_kernel kernel;
-    das_cuda_tile shape;     /* without addresses */
-    int32_t chunk_transmits; /* packed at a time, a multiple of the kernel's rows */
-    int32_t chunks;
-    bool frames; /* few transmits: rows are frames, which are packed so many at a time */
-    int32_t chunk_frames, frame_rows;
+    int32_t chunks; /* transmits or frames are packed so many at a time */
+    das_cuda_tile shape; /* without addresses */
+    int32_t chunk_transmits; /* a multiple of the kernel's rows */
     uint32_t shared_bytes;
+    das_cuda_frames frames; /* without addresses */
+    int64_t chunk_frames;
+    int32_t frames_each; /* of a block of the kernel */
 } das_cuda_layout;
 
 typedef struct das_cuda_plan {

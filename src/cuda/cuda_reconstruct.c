@@ -61,15 +61,16 @@ static int64_t terms_per_launch(const das_cuda_device *device)
 
 static das_status generic(const launcher *l)
 {
-    enum { THREADS = 128, BLOCKS_Y = 32768 };
+    enum { THREADS = DAS_CUDA_GENERIC_THREADS, BLOCKS_Y = 32768 };
     const das_cuda_device *device = das_cuda_of(l->device);
     const das_problem *problem = &l->plan->problem;
     const das_work *work = l->work;
     das_cuda_params params = l->self->params;
+    bool linear = problem->interpolation <= DAS_INTERPOLATION_LINEAR;
     das_cuda_kernel kernel = problem->precision == DAS_PRECISION_DOUBLE ? DAS_CUDA_GENERIC_DOUBLE
-                             : work->frame_count > 1                    ? DAS_CUDA_GENERIC_FLOAT_FRAMES
-                                                                        : DAS_CUDA_GENERIC_FLOAT;
-    const int64_t frames_each = kernel == DAS_CUDA_GENERIC_FLOAT_FRAMES ? 8 : 1;
+                             : work->frame_count > 1 ? (linear ? DAS_CUDA_GENERIC_FRAMES_LINEAR : DAS_CUDA_GENERIC_FRAMES)
+                                                     : (linear ? DAS_CUDA_GENERIC_LINEAR : DAS_CUDA_GENERIC);
+    const int64_t frames_each = kernel == DAS_CUDA_GENERIC_FRAMES || kernel == DAS_CUDA_GENERIC_FRAMES_LINEAR ? 8 : 1;
 
     params.data = das_cuda_pointer(work->data);
     params.image = das_cuda_pointer(work->image);
@@ -85,8 +86,15 @@ static das_status generic(const launcher *l)
     int64_t end_output = first_output + (problem->keep_transmit ? work->transmit_count : 1) * outputs_each_transmit;
     int64_t pairs_each = (problem->pair_count + end_output - first_output) / (end_output - first_output);
 
+    /* Where points are too few to keep the device busy, threads share the pairs of each. */
+    int64_t points = problem->grid.point_count;
+    params.split = 1;
+    while (params.split < 4 && pairs_each >= 8 * params.split &&
+           points * (end_output - first_output) * params.split < (int64_t)device->multiprocessors * 2048)
+        params.split *= 2;
+
     /* Slices: first of outputs, then of frames, then of points. */
-    int64_t points = problem->grid.point_count, left = terms_per_launch(device) / (pairs_each > 0 ? pairs_each : 1);
+    int64_t points_block = THREADS / params.split, left = terms_per_launch(device) / (pairs_each > 0 ? pairs_each : 1);
     int64_t points_each = min64(points, left > 16384 ? left : 16384);
     points_each = min64(points_each, (int64_t)1 << 37);
     left /= points_each;
@@ -110,7 +118,7 @@ static das_status generic(const launcher *l)
             for (int64_t point = 0; point < points; point += points_each) {
                 params.first_point = point;
                 params.end_point = min64(points, point + points_each);
-                uint64_t blocks = (uint64_t)(params.end_point - point + THREADS - 1) / THREADS;
+                uint64_t blocks = (uint64_t)((params.end_point - point - 1) / points_block + 1);
                 uint64_t frame_blocks = (uint64_t)((params.frame_count + frames_each - 1) / frames_each);
                 das_status status = launch(l, kernel, blocks, outputs, frame_blocks, THREADS, 0, &params);
                 if (status == DAS_OK)
@@ -177,45 +185,56 @@ static das_status tile(const launcher *l, const das_cuda_slot *slot)
     return DAS_OK;
 }
 
-/* Few transmits: packs a number of frames, then forms their images together. */
+/* ---------------------------------------------------------------------------
+ * The frames path: packs a number of frames, then forms their images together
+ * ------------------------------------------------------------------------- */
+
 static das_status frames(const launcher *l, const das_cuda_slot *slot)
 {
     const das_problem *problem = &l->plan->problem;
     const das_cuda_layout *layout = &l->self->layout;
     const das_work *work = l->work;
-    das_cuda_tile shape = layout->shape;
+    das_cuda_frames shape = layout->frames;
     shape.common = l->self->params;
     shape.common.data = das_cuda_pointer(work->data);
     shape.common.image = das_cuda_pointer(work->image);
     shape.common.accumulate = work->accumulate;
     shape.packed = slot->packed;
-    shape.first_row_transmit = (int32_t)work->first_transmit;
-    shape.end_row_transmit = (int32_t)(work->first_transmit + work->transmit_count);
-    shape.rows = work->transmit_count * problem->receive_count;
-    int64_t slices = problem->grid.counts[shape.axis_c], tiles = (int64_t)shape.tiles_a * shape.tiles_b;
+    int64_t first_pair = l->self->pair_first[work->first_transmit];
+    int64_t end_pair = l->self->pair_first[work->first_transmit + work->transmit_count];
+    int64_t slices = problem->grid.counts[shape.axis[2]], blocks = (int64_t)shape.blocks[0] * shape.blocks[1];
+    uint64_t tiles = (uint64_t)(shape.pair_rows - 1) / DAS_CUDA_PACK_TILE + 1;
     bool first = true;
     for (int64_t frame = 0; frame < work->frame_count; frame += layout->chunk_frames) {
         int64_t count = min64(layout->chunk_frames, work->frame_count - frame);
-        int64_t blocks = (count + layout->frame_rows - 1) / layout->frame_rows;
-        shape.frame = work->first_frame + frame;
+        shape.common.first_frame = work->first_frame + frame;
         shape.common.image_first_frame = work->image_first_frame + frame;
         shape.common.frame_count = count;
-        das_status status = launch(l, DAS_CUDA_PACK, (uint64_t)shape.rows, (uint64_t)count, 1, 256, 0, &shape);
+        das_status status = DAS_OK;
+        for (int64_t pair = first_pair; status == DAS_OK && pair < end_pair; pair += 32768) {
+            shape.common.first_pair = pair;
+            status = launch(l, DAS_CUDA_PACK_FRAMES, tiles, (uint64_t)(count - 1) / DAS_CUDA_PACK_TILE + 1,
+                            (uint64_t)min64(32768, end_pair - pair), DAS_CUDA_FRAMES_THREADS, 0, &shape);
+        }
+        shape.common.first_pair = first_pair;
+        shape.common.end_pair = end_pair;
         if (status == DAS_OK && first)
             status = record(l, work->packed);
         first = false;
         /* Launches of about 2^30 terms a multiprocessor. */
+        int64_t frame_blocks = (count - 1) / layout->frames_each + 1;
+        int64_t points = DAS_CUDA_FRAMES_POINTS * DAS_CUDA_FRAMES_THREADS / 32;
         int64_t most = ((int64_t)das_cuda_of(l->device)->multiprocessors << 30) /
-                           (shape.rows * blocks * layout->frame_rows * DAS_CUDA_TILE * DAS_CUDA_TILE) +
+                           ((end_pair - first_pair + 1) * frame_blocks * layout->frames_each * points) +
                        1;
-        int64_t tiles_each = min64(most, tiles), slices_each = min64(min64(most / tiles_each, slices), 32768);
+        int64_t blocks_each = min64(most, blocks), slices_each = min64(min64(most / blocks_each, slices), 32768);
         for (int64_t slice = 0; slice < slices; slice += slices_each)
-            for (int64_t at = 0; status == DAS_OK && at < tiles; at += tiles_each) {
+            for (int64_t at = 0; status == DAS_OK && at < blocks; at += blocks_each) {
                 shape.first_slice = (int32_t)slice;
-                shape.first_tile = (int32_t)at;
-                status = launch(l, layout->kernel, (uint64_t)min64(tiles_each, tiles - at),
-                                (uint64_t)min64(slices_each, slices - slice), (uint64_t)blocks, DAS_CUDA_TILE_THREADS,
-                                layout->shared_bytes, &shape);
+                shape.first_block = (int32_t)at;
+                status = launch(l, layout->kernel, (uint64_t)min64(blocks_each, blocks - at),
+                                (uint64_t)min64(slices_each, slices - slice), (uint64_t)frame_blocks, DAS_CUDA_FRAMES_THREADS,
+                                0, &shape);
             }
         if (status == DAS_OK)
             status = progress(l, (double)min64(frame + count, work->frame_count) / (double)work->frame_count);
@@ -232,12 +251,13 @@ das_status das_cuda_reconstruct(das_plan *plan, das_slot *slot, das_queue *queue
     if (status != DAS_OK)
         return status;
     status = record(&l, work->begun);
-    if (status == DAS_OK && !l.self->layout.tile)
+    das_cuda_path path = l.self->layout.path;
+    if (status == DAS_OK && path == DAS_CUDA_PATH_GENERIC)
         status = record(&l, work->packed);
     if (status == DAS_OK)
-        status = l.self->layout.frames && l.self->layout.tile ? frames(&l, slot->impl)
-                 : l.self->layout.tile                        ? tile(&l, slot->impl)
-                                                              : generic(&l);
+        status = path == DAS_CUDA_PATH_FRAMES ? frames(&l, slot->impl)
+                 : path == DAS_CUDA_PATH_TILE ? tile(&l, slot->impl)
+                                              : generic(&l);
     if (status == DAS_OK)
         status = record(&l, work->computed);
     das_cuda_leave(l.device);

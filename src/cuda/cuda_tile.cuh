@@ -125,7 +125,7 @@ template <typename T, int PARTS> __device__ static __forceinline__ void pack_as(
     const das_cuda_params &c = q.common;
     int n, k;
     row_pair(q, blockIdx.x, n, k);
-    const long long first = q.offset + (q.frame + blockIdx.y) * c.frame_stride;
+    const long long first = q.offset + q.frame * c.frame_stride;
     const long long one = first + n * q.transmit_stride + k * q.receive_stride;
     const long long other = first + k * q.transmit_stride + n * q.receive_stride;
     float weight = q.folded && k < n ? 0.0f : 1.0f, other_weight = q.folded && k > n ? 1.0f : 0.0f;
@@ -134,8 +134,7 @@ template <typename T, int PARTS> __device__ static __forceinline__ void pack_as(
         if (other_weight != 0.0f)
             other_weight = ((const float *)q.pair_weight)[k * c.receive_count + n];
     }
-    const long long row = (long long)blockIdx.x * gridDim.y + blockIdx.y; /* the frames of a pair together */
-    float *out = (float *)q.packed + row * q.stride * PARTS;
+    float *out = (float *)q.packed + (long long)blockIdx.x * q.stride * PARTS;
     bool odd = false;
     for (int at = threadIdx.x; at < q.stride; at += 1024) {
         float sum[4][PARTS];
@@ -155,7 +154,7 @@ template <typename T, int PARTS> __device__ static __forceinline__ void pack_as(
     }
     odd = __syncthreads_or(odd);
     if (threadIdx.x == 0)
-        row_flags(q)[row] = odd;
+        row_flags(q)[blockIdx.x] = odd;
 }
 
 __device__ static void pack(const das_cuda_tile &q)
@@ -187,18 +186,6 @@ __device__ static void pack(const das_cuda_tile &q)
 /* ---------------------------------------------------------------------------
  * Arithmetic
  * ------------------------------------------------------------------------- */
-
-/* Square root of x in 1e-30 .. 1e30 to 1e-12: an estimate in float from the upper half, and one Newton step. Exponents
- * are moved by hand, because conversions between double and float are slow. */
-__device__ static __forceinline__ double root(double x)
-{
-    float y;
-    asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(__int_as_float((__double2hiint(x) << 3) + 0x40000000)));
-    const unsigned bits = __float_as_uint(y);
-    const double r = __hiloint2double((int)((bits >> 3) + 0x38000000u), (int)(bits << 29));
-    const double g = x * r;
-    return __fma_rn(__fma_rn(-g, g, x), 0.5 * r, g);
-}
 
 struct point3 {
     double x, y, z; /* in samples: metres times samples_per_m */
@@ -573,7 +560,7 @@ struct tile_points {
         return square_distance(d.x, d.y, d.z);
     }
 
-    __device__ __forceinline__ void store(const das_cuda_tile &q, const float2 *sum, int frame = 0) const
+    __device__ __forceinline__ void store(const das_cuda_tile &q, const float2 *sum) const
     {
         const das_cuda_params &c = q.common;
         const int most_a = (int)c.counts[q.axis_a] - 1, most_b = (int)c.counts[q.axis_b] - 1;
@@ -582,7 +569,7 @@ struct tile_points {
             const int b = b0 + 4 * i;
             if (a0 > most_a || b > most_b)
                 continue;
-            const long long out = c.image_first + (c.image_first_frame + frame) * c.image_strides[0] +
+            const long long out = c.image_first + c.image_first_frame * c.image_strides[0] +
                                   a0 * c.image_strides[5 - q.axis_a] + b * c.image_strides[5 - q.axis_b] +
                                   slice * c.image_strides[5 - q.axis_c];
             das_float::store(c, out, sum[i].x, sum[i].y);
@@ -909,16 +896,6 @@ template <int KIND, bool LINE> __device__ static __forceinline__ void tile_real(
     points.store(q, result);
 }
 
-/* exp(j 2 pi turns) for turns up to some tens. */
-__device__ static __forceinline__ float2 turn_by(float turns)
-{
-    const float t = (turns - ((turns + DAS_CUDA_MAGIC) - DAS_CUDA_MAGIC)) * 6.28318530717958647692f;
-    float2 r;
-    asm("cos.approx.ftz.f32 %0, %1;" : "=f"(r.x) : "f"(t));
-    asm("sin.approx.ftz.f32 %0, %1;" : "=f"(r.y) : "f"(t));
-    return r;
-}
-
 /* a + v w */
 __device__ static __forceinline__ float2 add_product(float2 a, float2 v, float2 w)
 {
@@ -1165,160 +1142,6 @@ template <int KIND, bool PLANES> __device__ static __forceinline__ void tile_iq(
         __syncthreads(); /* before block_reference and the list are written again */
     }
     points.store(q, total);
-}
-
-/* Few transmits, any number of frames. Rows are frames: place, weight and phase of a sample are the same for all. */
-template <int KIND, bool IQ> __device__ static __forceinline__ void tile_frames(const das_cuda_tile &q, char *shared)
-{
-    typedef layout<KIND, IQ> L;
-    const das_cuda_params &c = q.common;
-    const int tid = threadIdx.x, lane = tid & 31, warp = tid >> 5;
-    const int receives = (int)c.receive_count, transmits = q.end_row_transmit - q.first_row_transmit;
-    const int first_frame = blockIdx.z * L::ROWS, frames = (int)c.frame_count, rows = min(L::ROWS, frames - first_frame);
-
-    /* Shared memory: the stages; what is copied for the next; elements; steps; references and turns at them; elements of
-     * the aperture. */
-    char *raw = shared + L::STAGES * L::BYTES;
-    source *elements = (source *)(raw + (KIND == 0 ? 0 : 16 * L::STRIPS * strip<KIND, IQ>::RAW));
-    step *steps = (step *)(elements + receives);
-    int *reference_r = (int *)(steps + receives);
-    float *turns_r = (float *)(reference_r + receives);
-    unsigned short *aperture = (unsigned short *)(turns_r + receives);
-    __shared__ int step_count, no_reference[L::ROWS];
-    __shared__ unsigned long long barrier_place;
-
-    tile_points points;
-    points.begin<false>(q);
-    split_barrier barrier;
-    barrier.begin(&barrier_place);
-    const das_cuda_transmit *transmit = (const das_cuda_transmit *)c.transmit;
-    const das_cuda_element *element = (const das_cuda_element *)c.element;
-    for (int i = tid; i < receives; i += THREADS) {
-        const das_cuda_element &e = element[i];
-        const double s =
-            root(square_distance(points.middle.x - e.scaled[0], points.middle.y - e.scaled[1], points.middle.z - e.scaled[2]));
-        const int reference = reference_of(s + e.constant);
-        const double turns = reference * c.turns_per_sample;
-        reference_r[i] = reference;
-        turns_r[i] = (float)(turns - rint(turns));
-        elements[i] = {{e.scaled[0], e.scaled[1]}, {e.scaled[2], e.constant - reference}};
-    }
-    if (tid < L::ROWS)
-        no_reference[tid] = 0;
-    int aperture_count = receives;
-    if (warp == 0)
-        aperture_count = make_list(aperture, receives, [&](int k, unsigned short &entry) {
-            entry = (unsigned short)k;
-            return !c.aperture || tile_meets_aperture(q, element[k], points.middle);
-        });
-    const unsigned stage_base = (unsigned)__cvta_generic_to_shared(shared), raw_base = (unsigned)__cvta_generic_to_shared(raw);
-    const int last = (int)q.sample_count - 1;
-    const float turns_per_sample = (float)c.turns_per_sample;
-    float2 sum[L::ROWS][POINTS];
-#pragma unroll
-    for (int j = 0; j < L::ROWS; j++)
-#pragma unroll
-        for (int i = 0; i < POINTS; i++)
-            sum[j][i] = make_float2(0.0f, 0.0f);
-    strip<KIND, IQ> next;
-    __syncthreads();
-    next.begin(q, rows, no_reference, raw_base, [&](int j) { return (unsigned)((first_frame + j) * q.stride); });
-
-    for (int n = 0; n < transmits; n++) {
-        const das_cuda_transmit &t = transmit[q.first_row_transmit + n];
-        const int reference_t = reference_of(transmit_delay_middle(t, points.middle) + t.constant);
-        const source from = source_of(t, reference_t);
-        const double turns = __fma_rn(reference_t, c.turns_per_sample, t.phase);
-        const float turns_t = (float)(turns - rint(turns));
-        double delay[POINTS];
-#pragma unroll
-        for (int i = 0; i < POINTS; i++)
-            delay[i] = source_delay<false>(q, points, i, from, t.wave);
-        __syncthreads(); /* the last transmit's steps and stages have been read */
-        if (warp == 0) {
-            const int count = make_list(steps, aperture_count, [&](int at, step &entry) {
-                const int k = aperture[at], r = reference_t + reference_r[k];
-                entry.offset = (unsigned)((n * receives + k) * frames * q.stride);
-                entry.reference = r;
-                entry.number = k;
-                const int least = r - q.half_window, most = r + q.half_window;
-                entry.flags = KIND == 0 || (least >= 0 && most < last) ? FULL : 0;
-                return most >= 0 && least <= last;
-            });
-            if (lane == 0)
-                step_count = count;
-        }
-        __syncthreads();
-        const int count = step_count;
-        auto fetch = [&](int at) {
-            const int2 entry = *(const int2 *)&steps[at];
-            next.fetch(q, stage_base + (unsigned)at % L::STAGES * L::BYTES, entry.x, entry.y);
-        };
-        if (count > 0) {
-            fetch(0);
-            copies_done();
-            __syncwarp();
-            if (KIND > 0)
-                next.stage(q, shared, raw);
-        }
-        __syncthreads();
-        if (count > 1)
-            fetch(1);
-        for (int at = 0; at < count; at++) {
-            const step now = steps[at];
-            copies_done();
-            if (KIND > 0 && at + 1 < count) {
-                __syncwarp();
-                next.stage(q, shared + (unsigned)(at + 1) % L::STAGES * L::BYTES, raw);
-            }
-            barrier.arrive();
-            if (at + 2 < count)
-                fetch(at + 2);
-            const source v = elements[now.number];
-            const unsigned origin = stage_base + (unsigned)at % L::STAGES * L::BYTES + ((q.half_window - q.magic) << L::SHIFT);
-            const float first = -(float)now.reference, end = first + (float)last;
-#pragma unroll
-            for (int i = 0; i < POINTS; i++) {
-                const point3 d = points.offset(q, i, v.xy.x, v.xy.y, v.z_shift.x);
-                const double square = square_distance(d.x, d.y, d.z);
-                float s = (float)(root(square) + (v.z_shift.y + delay[i])), weight = 1.0f;
-                if (c.aperture)
-                    weight = aperture_weight(c, along_normal(q, element[now.number], d.x, d.y, d.z), square);
-                float2 turn = {weight, 0.0f};
-                if (IQ && c.rotate) {
-                    turn = turn_by(__fmaf_rn(s, turns_per_sample, turns_r[now.number] + turns_t));
-                    turn.x *= weight;
-                    turn.y *= weight;
-                }
-                bool counts = weight != 0.0f;
-                if (KIND > 0 && now.flags >= 0) { /* 1e-3 outside the record counts as its edge, more as nothing */
-                    counts = counts && s >= first - 1e-3f && s <= end + 1e-3f;
-                    s = fminf(fmaxf(s, first), end);
-                }
-                if (!counts)
-                    continue;
-                const float u = KIND == 0 ? __fadd_rn(s, DAS_CUDA_MAGIC) : __fadd_rd(s, DAS_CUDA_MAGIC);
-                const float fraction = s - (u - DAS_CUDA_MAGIC);
-                const unsigned place = (__float_as_uint(u) << L::SHIFT) + origin;
-#pragma unroll
-                for (int g = 0; g < L::ROWS / L::GROUP; g++)
-                    if (g * L::GROUP < rows)
-#pragma unroll
-                        for (int j = g * L::GROUP; j < (g + 1) * L::GROUP; j++) {
-                            const float2 value = entry_value<KIND, IQ>(s, fraction, place + j * (WINDOW << L::SHIFT));
-                            if (IQ)
-                                sum[j][i] = add_product(sum[j][i], value, turn);
-                            else
-                                sum[j][i].x = __fmaf_rn(turn.x, value.x, sum[j][i].x);
-                        }
-            }
-            barrier.wait();
-        }
-    }
-#pragma unroll
-    for (int j = 0; j < L::ROWS; j++)
-        if (j < rows)
-            points.store(q, sum[j], first_frame + j);
 }
 
 } // namespace das_tiles

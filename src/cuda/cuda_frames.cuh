@@ -1,0 +1,300 @@
+/* The frames path, for many frames at once: where a sample is read, its weight and its phase
+ * are the same for all of them. A kernel before it packs the records with the frames of a
+ * sample side by side, converted to float, with zeros around each record.
+ *
+ * Lanes of a warp are frames; a warp forms POINTS neighbouring points. For PAIRS pairs at a
+ * time its lanes first work out, one each, what the pairs do to the points (an entry), then
+ * all walk through these. Neighbours mostly read the same two samples of a pair, which then
+ * stay in registers. Warps share nothing, so that there is no barrier. */
+
+namespace das_frames {
+
+const int WARPS = DAS_CUDA_FRAMES_THREADS / 32, POINTS = DAS_CUDA_FRAMES_POINTS, PAIRS = 32 / POINTS;
+
+/* ---------------------------------------------------------------------------
+ * Packing: a block moves PACK_TILE samples of as many frames of a pair
+ * ------------------------------------------------------------------------- */
+
+template <bool COMPLEX> __device__ static __forceinline__ void pack_as(const das_cuda_frames &q)
+{
+    const int TILE = DAS_CUDA_PACK_TILE, PARTS = COMPLEX ? 2 : 1;
+    __shared__ float tile[TILE][(TILE + 1) * PARTS]; /* [frame][sample] */
+    const das_cuda_params &c = q.common;
+    const int x = threadIdx.x % TILE, y = threadIdx.x / TILE, step = DAS_CUDA_FRAMES_THREADS / TILE;
+    const long long row0 = (long long)blockIdx.x * TILE, frame0 = (long long)blockIdx.y * TILE;
+    const long long pair = c.first_pair + blockIdx.z;
+    const long long from = ((const das_cuda_pair *)c.pair)[pair].offset;
+    /* Neighbouring threads read what lies closest together. */
+    const bool by_frame = llabs(c.frame_stride) < llabs(c.sample_stride);
+    for (int i = y; i < TILE; i += step) {
+        const int f = by_frame ? x : i, n = by_frame ? i : x;
+        const long long sample = row0 + n - q.lead, frame = frame0 + f;
+        float re = 0.0f, im = 0.0f;
+        if (sample >= 0 && sample < q.sample_count && frame < c.frame_count)
+            das_float::load_sample<COMPLEX>(c, from + (c.first_frame + frame) * c.frame_stride + sample * c.sample_stride, re, im);
+        tile[f][n * PARTS] = re;
+        tile[f][n * PARTS + PARTS - 1] = COMPLEX ? im : re;
+    }
+    __syncthreads();
+    float *out = (float *)q.packed;
+    const long long at = (frame0 + x) * PARTS;
+    for (int i = y; i < TILE && at < q.row_floats; i += step) {
+        const long long row = row0 + i;
+        if (row < q.pair_rows) {
+            float *to = out + (DAS_CUDA_FRAMES_ZEROS + pair * q.pair_rows + row) * q.row_floats + at;
+            if (COMPLEX)
+                *(float2 *)to = make_float2(tile[x][i * PARTS], tile[x][i * PARTS + PARTS - 1]);
+            else
+                *to = tile[x][i];
+        }
+        if (row < DAS_CUDA_FRAMES_ZEROS && blockIdx.z == 0)
+            for (int part = 0; part < PARTS; part++)
+                out[row * q.row_floats + at + part] = 0.0f;
+    }
+}
+
+__device__ static void pack(const das_cuda_frames &q)
+{
+    if (q.common.data_complex)
+        pack_as<true>(q);
+    else
+        pack_as<false>(q);
+}
+
+/* ---------------------------------------------------------------------------
+ * Sums. KIND 0 nearest, 1 linear, 2 any. FLOATS: numbers of a packed row that a lane takes.
+ * ------------------------------------------------------------------------- */
+
+const unsigned FRESH = 1u << 31;
+
+struct __align__(16) entry
+{
+    float re, im;   /* weight and phase */
+    float fraction; /* of linear interpolation */
+    unsigned row;   /* of the first tap; FRESH if it is not that of the point before */
+};
+
+/* Not before it is needed: eight at once would take too many registers. */
+__device__ static __forceinline__ entry load_entry(unsigned at)
+{
+    entry e;
+    asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];"
+                 : "=f"(e.re), "=f"(e.im), "=f"(e.fraction), "=r"(e.row)
+                 : "r"(at)
+                 : "memory");
+    return e;
+}
+
+template <int FLOATS> __device__ static __forceinline__ void load_row(float (&v)[FLOATS], const float *at, int second)
+{
+    if (FLOATS == 1) {
+        v[0] = __ldg(at);
+    } else if (FLOATS == 2) {
+        const float2 a = __ldg((const float2 *)at);
+        v[0] = a.x;
+        v[FLOATS - 1] = a.y;
+    } else {
+#pragma unroll
+        for (int i = 0; i < FLOATS / 4; i++) {
+            const float4 a = __ldg((const float4 *)(at + (i == 0 ? 0 : second)));
+            v[(4 * i) % FLOATS] = a.x;
+            v[(4 * i + 1) % FLOATS] = a.y;
+            v[(4 * i + 2) % FLOATS] = a.z;
+            v[(4 * i + 3) % FLOATS] = a.w;
+        }
+    }
+}
+
+/* sum += v times the entry's weight */
+template <int PARTS, int FLOATS>
+__device__ static __forceinline__ void add(float (&sum)[FLOATS], const float (&v)[FLOATS], const entry &e)
+{
+#pragma unroll
+    for (int i = 0; i < FLOATS; i += PARTS) {
+        if (PARTS == 1) {
+            sum[i] = __fmaf_rn(v[i], e.re, sum[i]);
+        } else {
+            const float re = v[i], im = v[i + PARTS - 1];
+            sum[i] = __fmaf_rn(re, e.re, __fmaf_rn(-im, e.im, sum[i]));
+            sum[i + PARTS - 1] = __fmaf_rn(re, e.im, __fmaf_rn(im, e.re, sum[i + PARTS - 1]));
+        }
+    }
+    /* Now: the compiler would rather keep the samples of all points until the end of the loop. */
+#pragma unroll
+    for (int i = 0; i < FLOATS; i++)
+        asm volatile("" : "+f"(sum[i]));
+}
+
+template <int FLOATS>
+__device__ static __forceinline__ void flush(volatile float (&total)[POINTS][FLOATS], float (&sum)[POINTS][FLOATS])
+{
+#pragma unroll
+    for (int i = 0; i < POINTS; i++)
+#pragma unroll
+        for (int k = 0; k < FLOATS; k++) {
+            total[i][k] = total[i][k] + sum[i][k];
+            sum[i][k] = 0.0f;
+        }
+}
+
+/* Indices along the grid's axes of what is a, b and slice along those of the warps. */
+struct place {
+    long long index[3];
+    __device__ __forceinline__ place(const das_cuda_frames &q, int a, int b, int slice)
+    {
+#pragma unroll
+        for (int k = 0; k < 3; k++)
+            index[k] = q.axis[0] == k ? a : q.axis[1] == k ? b : slice;
+    }
+};
+
+template <int KIND, int PARTS, int FLOATS> __device__ static __forceinline__ void sum_frames(const das_cuda_frames &q)
+{
+    const int TAPS = KIND == 2 ? DAS_KERNEL_TAPS : 1;
+    __shared__ entry entries[WARPS][32];
+    __shared__ float taps[WARPS][TAPS][32];
+    const das_cuda_params &c = q.common;
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    const int order = q.first_block + blockIdx.x, block = q.reversed ? q.blocks[0] * q.blocks[1] - 1 - order : order;
+    const int slice = q.first_slice + blockIdx.y;
+    const int counts_a = (int)c.counts[q.axis[0]], counts_b = (int)c.counts[q.axis[1]];
+    const int a0 = (block % q.blocks[0] * q.warps + warp % q.warps) * POINTS;
+    const int b = block / q.blocks[0] * (WARPS / q.warps) + warp / q.warps;
+    if (a0 >= counts_a || b >= counts_b)
+        return;
+
+    /* The point whose entries this lane makes. */
+    const place at(q, min(a0 + lane % POINTS, counts_a - 1), b, slice);
+    const das_float::das_vector p = das_float::grid_point(c, at.index[0], at.index[1], at.index[2]);
+    const long long point = (at.index[2] * c.counts[1] + at.index[1]) * c.counts[0] + at.index[0];
+    das_float::wave wave = das_float::no_wave();
+    double number = 0.0, weights = 0.0;
+
+    /* The frames that this lane sums; those beyond the last take others' numbers, and are not stored. */
+    const int WIDTH = FLOATS < 4 ? FLOATS : 4;
+    const long long first_float = (long long)blockIdx.z * 32 * FLOATS + lane * WIDTH;
+    const char *column = (const char *)q.packed + 4 * (first_float < q.row_floats ? first_float : 0);
+    const unsigned row_bytes = (unsigned)(4 * q.row_floats);
+    const int second = first_float + 32 * WIDTH < q.row_floats ? 32 * WIDTH : 0;
+
+    const das_cuda_pair *pairs = (const das_cuda_pair *)c.pair;
+    const int tap_count = das_float::das_tap_count(c.interpolation), tap_first = das_float::das_tap_first(c.interpolation);
+    float sum[POINTS][FLOATS];
+    volatile float total[POINTS][FLOATS]; /* seldom needed, so kept out of registers */
+#pragma unroll
+    for (int i = 0; i < POINTS; i++)
+#pragma unroll
+        for (int k = 0; k < FLOATS; k++) {
+            sum[i][k] = 0.0f;
+            total[i][k] = 0.0f;
+        }
+
+    const unsigned own = (unsigned)__cvta_generic_to_shared(entries[warp]);
+    int in_sum = 0;
+    for (long long first = c.first_pair; first < c.end_pair; first += PAIRS) {
+        const long long of = first + lane / POINTS;
+        entry e = {0.0f, 0.0f, 0.0f, 0}; /* reads zeros */
+        das_float::term t;
+        bool counts = false;
+        if (of < c.end_pair)
+            counts = das_float::find_term<(PARTS == 2)>(c, pairs[of], p, point, wave, t);
+        if (counts) {
+            e.re = t.turn.re;
+            e.im = t.turn.im;
+            e.fraction = t.at.fraction;
+            e.row = (unsigned)(DAS_CUDA_FRAMES_ZEROS + of * q.pair_rows + q.lead + t.at.sample + tap_first);
+            if (c.normalization) {
+                number += 1.0;
+                weights += (double)t.weight;
+            }
+        }
+        const unsigned active = __ballot_sync(~0u, counts); /* and the last entries have been read */
+        if (active == 0)
+            continue;
+        const unsigned before = __shfl_up_sync(~0u, e.row, 1);
+        if (lane % POINTS == 0 || before != e.row)
+            e.row |= FRESH;
+        entries[warp][lane] = e;
+        if (KIND == 2) {
+            float tap[DAS_KERNEL_TAPS];
+            das_float::das_tap_weights(c.interpolation, e.fraction, tap);
+#pragma unroll
+            for (int k = 0; k < TAPS; k++)
+                taps[warp][k][lane] = counts && k < tap_count ? tap[k] : 0.0f;
+        }
+        __syncwarp();
+#pragma unroll 1
+        for (int j = 0; j < PAIRS; j++) {
+            if (((active >> (POINTS * j)) & ((1u << POINTS) - 1)) == 0)
+                continue;
+            float v[FLOATS], d[FLOATS];
+#pragma unroll
+            for (int i = 0; i < POINTS; i++) {
+                const entry now = load_entry(own + (j * POINTS + i) * sizeof(entry));
+                const float *from = (const float *)(column + (unsigned long long)(now.row & ~FRESH) * row_bytes);
+                if (KIND == 0) {
+                    if (now.row & FRESH)
+                        load_row<FLOATS>(v, from, second);
+                    add<PARTS, FLOATS>(sum[i], v, now);
+                } else if (KIND == 1) {
+                    if (now.row & FRESH) {
+                        load_row<FLOATS>(v, from, second);
+                        load_row<FLOATS>(d, from + q.row_floats, second);
+#pragma unroll
+                        for (int k = 0; k < FLOATS; k++)
+                            d[k] -= v[k];
+                    }
+                    float between[FLOATS];
+#pragma unroll
+                    for (int k = 0; k < FLOATS; k++)
+                        between[k] = __fmaf_rn(now.fraction, d[k], v[k]);
+                    add<PARTS, FLOATS>(sum[i], between, now);
+                } else {
+#pragma unroll
+                    for (int k = 0; k < FLOATS; k++)
+                        d[k] = 0.0f;
+                    for (int tap = 0; tap < tap_count; tap++) {
+                        const float weight = taps[warp][tap][j * POINTS + i];
+                        load_row<FLOATS>(v, from + tap * q.row_floats, second);
+#pragma unroll
+                        for (int k = 0; k < FLOATS; k++)
+                            d[k] = __fmaf_rn(weight, v[k], d[k]);
+                    }
+                    add<PARTS, FLOATS>(sum[i], d, now);
+                }
+            }
+        }
+        in_sum += PAIRS;
+        if (in_sum == 64) { /* rounding grows with the length of a sum */
+            in_sum = 0;
+            flush(total, sum);
+        }
+        __syncwarp();
+    }
+    flush(total, sum);
+
+    /* What the lanes counted for a point, in order. */
+    if (c.normalization)
+#pragma unroll
+        for (int i = POINTS; i < 32; i *= 2) {
+            number += __shfl_xor_sync(~0u, number, i);
+            weights += __shfl_xor_sync(~0u, weights, i);
+        }
+    const float own_scale = das_float::scale_of(c, number, weights);
+#pragma unroll 1
+    for (int i = 0; i < min(POINTS, counts_a - a0); i++) {
+        const float scale = __shfl_sync(~0u, own_scale, i);
+        const place here(q, a0 + i, b, slice);
+        const long long out = c.image_first + here.index[0] * c.image_strides[5] + here.index[1] * c.image_strides[4] +
+                              here.index[2] * c.image_strides[3];
+#pragma unroll 1
+        for (int k = 0; k < FLOATS; k += PARTS) {
+            const long long frame = ((long long)blockIdx.z * 32 * FLOATS + k / 4 * 128 + lane * WIDTH + k % 4) / PARTS;
+            if (frame < c.frame_count)
+                das_float::store(c, out + (c.image_first_frame + frame) * c.image_strides[0], total[i][k] * scale,
+                                 total[i][k + PARTS - 1] * scale);
+        }
+    }
+}
+
+} // namespace das_frames
