@@ -36,6 +36,9 @@ static bool small(void)
 typedef struct shared {
     das_device *device;
     das_plan *plan;
+    const void *data;
+    const float *expected; /* the image of one thread alone */
+    size_t data_bytes, bytes;
     int rounds;
     atomic_int wrong;
 } shared;
@@ -47,23 +50,23 @@ static void *use_plan(void *argument)
     das_queue *queue = NULL;
     das_buffer *data = NULL, *image = NULL;
     das_run *run = NULL;
-    float *pixels = malloc(sizeof expected);
+    float *pixels = malloc(s->bytes);
     bool ok = das_queue_create(s->device, &queue, NULL) == DAS_OK && das_run_create(s->device, &run, NULL) == DAS_OK &&
-              das_buffer_create(s->device, sizeof scene.data, DAS_MEMORY_DEVICE, &data, NULL) == DAS_OK &&
-              das_buffer_create(s->device, sizeof expected, DAS_MEMORY_DEVICE, &image, NULL) == DAS_OK &&
-              das_buffer_upload(queue, data, 0, scene.data, sizeof scene.data, NULL) == DAS_OK &&
+              das_buffer_create(s->device, s->data_bytes, DAS_MEMORY_DEVICE, &data, NULL) == DAS_OK &&
+              das_buffer_create(s->device, s->bytes, DAS_MEMORY_DEVICE, &image, NULL) == DAS_OK &&
+              das_buffer_upload(queue, data, 0, s->data, s->data_bytes, NULL) == DAS_OK &&
               das_queue_wait(queue, NULL) == DAS_OK && das_run_enable_timing(run, 1, NULL) == DAS_OK;
     for (int i = 0; ok && i < s->rounds; i++) {
-        memset(pixels, 0xFF, sizeof expected);
+        memset(pixels, 0xFF, s->bytes);
         if (i % 3 == 0)
             ok = das_reconstruct(s->plan, queue, data, image, run, NULL) == DAS_OK &&
-                 das_buffer_download(queue, image, 0, pixels, sizeof expected, NULL) == DAS_OK && das_queue_wait(queue, NULL) == DAS_OK;
+                 das_buffer_download(queue, image, 0, pixels, s->bytes, NULL) == DAS_OK && das_queue_wait(queue, NULL) == DAS_OK;
         else if (i % 3 == 1)
             ok = das_reconstruct(s->plan, NULL, data, image, NULL, NULL) == DAS_OK &&
-                 das_buffer_download(NULL, image, 0, pixels, sizeof expected, NULL) == DAS_OK;
+                 das_buffer_download(NULL, image, 0, pixels, s->bytes, NULL) == DAS_OK;
         else
-            ok = das_reconstruct_host(s->plan, scene.data, sizeof scene.data, pixels, sizeof expected, run, NULL) == DAS_OK;
-        ok = ok && memcmp(pixels, expected, sizeof expected) == 0;
+            ok = das_reconstruct_host(s->plan, s->data, s->data_bytes, pixels, s->bytes, run, NULL) == DAS_OK;
+        ok = ok && memcmp(pixels, s->expected, s->bytes) == 0;
     }
     if (!ok)
         atomic_fetch_add(&s->wrong, 1);
@@ -75,19 +78,20 @@ static void *use_plan(void *argument)
     return NULL;
 }
 
-static void one_plan(const char *name)
+/* Many threads with queues of their own on one plan, against the image that one thread alone made. */
+static void share_plan(const char *name, const contract_scene *of, size_t bytes, const char *what)
 {
-    for (int64_t slots = 1; slots <= 3; slots += 2) {
-        enum { THREADS = 6 };
+    for (int64_t slots = 1; slots <= 4; slots += 3) {
+        enum { THREADS = 8 };
         pthread_t threads[THREADS];
-        shared s = {.rounds = small() ? 6 : 30};
-        test_begin("%s: %d threads use one plan of %d slots", name, (int)THREADS, (int)slots);
+        float *alone = malloc(bytes);
+        shared s = {.data = of->data, .data_bytes = sizeof of->data, .bytes = bytes, .expected = alone, .rounds = small() ? 6 : 30};
+        test_begin("%s: %d threads use one plan of %d slots%s", name, (int)THREADS, (int)slots, what);
         s.device = contract_open(name);
-        OK(das_options_set_max_in_flight(scene.options, slots, E));
-        float first[SCENE_PIXELS];
-        if (s.device != NULL && contract_scene_image(&scene, s.device, first) &&
-            OK(das_plan_create(s.device, scene.acquisition, scene.grid, scene.options, &s.plan, E))) {
-            memcpy(expected, first, sizeof expected);
+        OK(das_options_set_max_in_flight(of->options, slots, E));
+        memset(alone, 0xFF, bytes);
+        if (s.device != NULL && OK(das_plan_create(s.device, of->acquisition, of->grid, of->options, &s.plan, E)) &&
+            OK(das_reconstruct_host(s.plan, of->data, sizeof of->data, alone, bytes, NULL, E))) {
             for (int i = 0; i < THREADS; i++)
                 EXPECT_INT(pthread_create(&threads[i], NULL, use_plan, &s), 0);
             for (int i = 0; i < THREADS; i++)
@@ -96,11 +100,17 @@ static void one_plan(const char *name)
         }
         das_plan_destroy(&s.plan);
         das_device_destroy(&s.device);
+        free(alone);
         EXPECT_NO_BREACH();
         EXPECT_INT(das_mock_live(), 0);
         test_end();
     }
-    OK(das_options_set_max_in_flight(scene.options, 1, E));
+    OK(das_options_set_max_in_flight(of->options, 1, E));
+}
+
+static void one_plan(const char *name)
+{
+    share_plan(name, &scene, sizeof expected, "");
 }
 
 /* Devices and everything on them, made and destroyed by many threads at once. */
@@ -214,6 +224,21 @@ static bool large_scene(contract_scene *large, bool double_precision)
            OK(das_options_set_interpolation(large->options, DAS_INTERPOLATION_CUBIC, E)) &&
            OK(das_options_set_f_number(large->options, 0.7, E)) &&
            OK(das_options_set_window(large->options, DAS_WINDOW_HANN, 0, E));
+}
+
+/* Aperture and window, and without them, where a device has a fast path. */
+static void one_large_plan(const char *name)
+{
+    contract_scene large;
+    for (int plain = 0; plain < 2; plain++) {
+        bool ok = large_scene(&large, false);
+        if (ok && plain)
+            ok = OK(das_options_set_window(large.options, DAS_WINDOW_RECT, 0, E)) && OK(das_options_set_f_number(large.options, 0, E)) &&
+                 OK(das_options_set_interpolation(large.options, DAS_INTERPOLATION_LINEAR, E));
+        if (ok)
+            share_plan(name, &large, LARGE_BYTES, plain ? ", a larger image" : ", a larger image with an aperture");
+        contract_scene_destroy(&large);
+    }
 }
 
 static bool large_image(das_device *device, const contract_scene *large, float *image)
@@ -500,6 +525,7 @@ int main(void)
 #endif
         thread_counts();
         contract_each_device(one_plan);
+        contract_each_device(one_large_plan);
         contract_each_device(one_device);
         same_bits();
         floating_point();
