@@ -270,19 +270,25 @@ void das_opencl_buffer_destroy(das_buffer *buffer)
  * Transfers
  * ------------------------------------------------------------------------- */
 
-das_status das_opencl_upload(das_queue *queue, das_buffer *buffer, uint64_t offset, const void *pointer, uint64_t bytes,
-                             das_error *error)
+/* To the buffer from host memory, or from it to host memory; the other pointer is NULL. */
+static das_status transfer(das_queue *queue, das_buffer *buffer, uint64_t offset, const void *from, void *to, uint64_t bytes,
+                           das_error *error)
 {
     const das_opencl_api *cl = das_opencl_of(queue->device)->cl;
+    const cl_command_queue native = das_opencl_queue_of(queue)->queue;
+    const cl_mem memory = buffer_of(buffer)->memory;
+    const size_t at = (size_t)(buffer->import_offset + offset);
     cl_event event = NULL;
     cl_int code;
     das_status status = das_opencl_acquire(queue, buffer, NULL, error), mapped;
     if (status != DAS_OK)
         return status;
-    code = cl->EnqueueWriteBuffer(das_opencl_queue_of(queue)->queue, buffer_of(buffer)->memory, 0,
-                                  (size_t)(buffer->import_offset + offset), (size_t)bytes, pointer, 0, NULL, &event);
+    if (from != NULL)
+        code = cl->EnqueueWriteBuffer(native, memory, 0, at, (size_t)bytes, from, 0, NULL, &event);
+    else
+        code = cl->EnqueueReadBuffer(native, memory, 0, at, (size_t)bytes, to, 0, NULL, &event);
     if (code != CL_SUCCESS)
-        status = das_opencl_fail(queue->device, error, code, "clEnqueueWriteBuffer");
+        status = das_opencl_fail(queue->device, error, code, from != NULL ? "clEnqueueWriteBuffer" : "clEnqueueReadBuffer");
     mapped = das_opencl_release(queue, buffer, NULL, status == DAS_OK ? error : NULL);
     if (code == CL_SUCCESS) {
         das_status submitted = das_opencl_queue_submit(queue, event, mapped == DAS_OK ? error : NULL);
@@ -291,23 +297,14 @@ das_status das_opencl_upload(das_queue *queue, das_buffer *buffer, uint64_t offs
     return status;
 }
 
+das_status das_opencl_upload(das_queue *queue, das_buffer *buffer, uint64_t offset, const void *pointer, uint64_t bytes,
+                             das_error *error)
+{
+    return transfer(queue, buffer, offset, pointer, NULL, bytes, error);
+}
+
 das_status das_opencl_download(das_queue *queue, das_buffer *buffer, uint64_t offset, void *pointer, uint64_t bytes,
                                das_error *error)
 {
-    const das_opencl_api *cl = das_opencl_of(queue->device)->cl;
-    cl_event event = NULL;
-    cl_int code;
-    das_status status = das_opencl_acquire(queue, buffer, NULL, error), mapped;
-    if (status != DAS_OK)
-        return status;
-    code = cl->EnqueueReadBuffer(das_opencl_queue_of(queue)->queue, buffer_of(buffer)->memory, 0,
-                                 (size_t)(buffer->import_offset + offset), (size_t)bytes, pointer, 0, NULL, &event);
-    if (code != CL_SUCCESS)
-        status = das_opencl_fail(queue->device, error, code, "clEnqueueReadBuffer");
-    mapped = das_opencl_release(queue, buffer, NULL, status == DAS_OK ? error : NULL);
-    if (code == CL_SUCCESS) {
-        das_status submitted = das_opencl_queue_submit(queue, event, mapped == DAS_OK ? error : NULL);
-        status = mapped != DAS_OK ? mapped : submitted;
-    }
-    return status;
+    return transfer(queue, buffer, offset, NULL, pointer, bytes, error);
 }
