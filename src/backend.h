@@ -50,6 +50,9 @@ typedef struct das_native {
     void *cl_device;
 } das_native;
 
+/* The process whose threads may hold some locks; see das_locks_inherited(). */
+typedef atomic_llong das_lock_owner;
+
 #define DAS_USERS 16
 
 /* Which queues have used an object, so that destroying it waits for those only. */
@@ -66,7 +69,8 @@ struct das_device {
     /* front end */
     atomic_int references;
     atomic_bool lost;
-    int64_t process; /* getpid() at open */
+    int64_t process;         /* getpid() at open */
+    das_lock_owner locks_of; /* of the locks here and in the queues */
     pthread_mutex_t mutex;
     struct das_queue *queues; /* all that live */
     uint64_t next_queue;
@@ -130,6 +134,7 @@ struct das_plan {
     /* front end */
     das_problem problem; /* without pairs, grid values and tables: see plan.c */
     das_plan_info info;
+    das_lock_owner locks_of; /* and of the slots in use */
     pthread_mutex_t mutex;
     pthread_cond_t slot_free;
     das_slot *slots;
@@ -281,6 +286,11 @@ void das_parallel(das_device *device, das_task_function *task, void *argument, i
 das_status das_parallel_start(das_device *device, das_error *error);
 /* How many tasks run at once: the number of lanes worth making. */
 int64_t das_parallel_width(das_device *device);
+
+/* After fork() nobody gives back what other threads of the parent held. True for the one thread of the child that is to
+ * make the locks anew and then to call das_locks_renewed(); others wait here until it has. `owner` starts as getpid(). */
+bool das_locks_inherited(das_lock_owner *owner);
+void das_locks_renewed(das_lock_owner *owner);
 
 /* dl.c: the only dlopen. Tries each of the NULL-terminated names; NULL if none loads. Never closed. */
 void *das_dl_open(const char *const *names, das_error *error);

@@ -1,6 +1,7 @@
 #include "frontend.h"
 
 #include <inttypes.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -138,6 +139,7 @@ static das_status open_on(const das_backend *backend, int32_t index, const das_n
     device->backend = backend;
     device->host = host;
     device->process = getpid();
+    atomic_init(&device->locks_of, device->process);
     atomic_init(&device->references, 1);
     atomic_init(&device->lost, false);
     pthread_mutex_init(&device->mutex, NULL);
@@ -278,8 +280,33 @@ void das_device_unretain(das_device *device)
     das_device_release(&proto, device);
 }
 
-bool das_device_reachable(const das_device *device)
+bool das_locks_inherited(das_lock_owner *owner)
 {
+    const long long here = getpid();
+    long long found = atomic_load(owner);
+    while (found != here) { /* -here: another thread is at it */
+        if (found != -here && atomic_compare_exchange_strong(owner, &found, -here))
+            return true;
+        sched_yield();
+        found = atomic_load(owner);
+    }
+    return false;
+}
+
+void das_locks_renewed(das_lock_owner *owner)
+{
+    atomic_store(owner, getpid());
+}
+
+bool das_device_reachable(das_device *device)
+{
+    if (das_locks_inherited(&device->locks_of)) {
+        pthread_mutex_init(&device->mutex, NULL);
+        pthread_mutex_init(&device->private_mutex, NULL);
+        for (das_queue *queue = device->queues; queue != NULL; queue = queue->next)
+            pthread_mutex_init(&queue->mutex, NULL);
+        das_locks_renewed(&device->locks_of);
+    }
     return device->backend->fork_safe || device->process == getpid();
 }
 

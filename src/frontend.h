@@ -42,8 +42,9 @@ das_status das_fail_memory(das_error *error, const char *what, uint64_t bytes);
 
 /* Fails for a device that is lost or was opened before fork(). */
 das_status das_device_check(das_device *device, das_error *error);
-/* Whether the backend may still be called to free things. */
-bool das_device_reachable(const das_device *device);
+/* Whether the backend may still be called to free things. In a forked child the locks are fit for use from here on: every
+ * function that takes one has come through here, or through das_device_check(), before. */
+bool das_device_reachable(das_device *device);
 void das_device_retain(das_device *device);
 void das_device_unretain(das_device *device);
 
@@ -134,6 +135,11 @@ void das_problem_free(das_problem *problem);
 
 /* First and one-past-last element that `count` axes reach from `first`; false when it wraps int64. */
 bool das_extent(int64_t first, int32_t count, const int64_t *shape, const int64_t *strides, int64_t *low, int64_t *high);
+
+/* ---- plan.c ---- */
+
+/* In a forked child: the plan's locks are fit for use. */
+void das_plan_renew_locks(das_plan *plan);
 
 /* ---- reconstruct.c ---- */
 

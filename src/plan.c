@@ -63,6 +63,18 @@ das_status das_plan_query(das_device *device, const das_acquisition *acquisition
     return status != DAS_OK ? status : das_copy_out(info, &found, sizeof found, "info", error);
 }
 
+void das_plan_renew_locks(das_plan *plan)
+{
+    if (!das_locks_inherited(&plan->locks_of))
+        return;
+    /* Calls on their way were the parent's. */
+    pthread_mutex_init(&plan->mutex, NULL);
+    pthread_cond_init(&plan->slot_free, NULL);
+    for (int32_t i = 0; i < plan->problem.slots; i++)
+        plan->slots[i].busy = false;
+    das_locks_renewed(&plan->locks_of);
+}
+
 /* Undoes as much of a plan as was made: `slots` slots, the backend's part if `impl`. */
 static void plan_free(das_plan *plan, int32_t slots, bool impl)
 {
@@ -77,6 +89,7 @@ static void plan_free(das_plan *plan, int32_t slots, bool impl)
     }
     if (impl && reachable)
         device->backend->plan_destroy(plan);
+    das_plan_renew_locks(plan); /* destroying a condition waits for the threads that wait for it */
     pthread_mutex_destroy(&plan->mutex);
     pthread_cond_destroy(&plan->slot_free);
     das_device_release(device, plan->slots);
@@ -116,6 +129,7 @@ static das_status plan_make(das_device *device, const das_problem *problem, cons
     plan->problem = *problem;
     plan->info = *info;
     plan->slots = slots;
+    atomic_init(&plan->locks_of, atomic_load(&device->locks_of));
     pthread_mutex_init(&plan->mutex, NULL);
     pthread_cond_init(&plan->slot_free, NULL);
 

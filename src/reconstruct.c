@@ -274,6 +274,7 @@ static bool is_done(const das_slot *slot)
 static das_slot *acquire_slot(das_plan *plan)
 {
     das_slot *chosen = NULL;
+    das_plan_renew_locks(plan);
     pthread_mutex_lock(&plan->mutex);
     while (chosen == NULL) {
         for (int32_t i = 0; i < plan->problem.slots; i++) {

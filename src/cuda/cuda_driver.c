@@ -95,15 +95,25 @@ das_status das_cu_driver_fill(das_cu_driver *driver, das_cu_lookup *lookup, void
 }
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static das_lock_owner mutex_of;
 static das_cu_driver real_driver;
 static bool real_is_ready;
 static const das_cu_driver *replacement;
+
+static void lock(void)
+{
+    if (das_locks_inherited(&mutex_of)) {
+        pthread_mutex_init(&mutex, NULL);
+        das_locks_renewed(&mutex_of);
+    }
+    pthread_mutex_lock(&mutex);
+}
 
 const das_cu_driver *das_cu_driver_get(das_error *error)
 {
     static const char *const names[] = {"libcuda.so.1", NULL};
     static void *library;
-    pthread_mutex_lock(&mutex);
+    lock();
     const das_cu_driver *driver = replacement;
     if (driver == NULL) {
         if (!real_is_ready) {
@@ -120,7 +130,7 @@ const das_cu_driver *das_cu_driver_get(das_error *error)
 
 void das_cu_driver_replace(const das_cu_driver *driver)
 {
-    pthread_mutex_lock(&mutex);
+    lock();
     replacement = driver;
     pthread_mutex_unlock(&mutex);
 }
