@@ -409,16 +409,21 @@ static void test_loading(void)
     test_end();
 }
 
-enum { ELEMENTS = 8, SAMPLES = 64 };
+enum { ELEMENTS = 8, SAMPLES = 64, MOST_FRAMES = 16 };
 
-static das_status make_plan(das_device *device, int64_t frames, bool tiles, bool tables, das_plan **plan, das_error *e)
+/* Problems for which the backend chooses each of its paths. */
+typedef enum path { GENERIC, TABLES, TILES, FEW, FRAMES, PATHS } path;
+static const char *const path_names[PATHS] = {"generic", "generic with tables in host memory", "tiles", "few frames", "frames together"};
+static const char *const path_words[PATHS] = {"generic", "in host memory", "tiles", "few frames", "frames together"};
+
+static das_status make_plan(das_device *device, int64_t frames, path path, das_plan **plan, das_error *e)
 {
     static double elements[ELEMENTS][3], times[ELEMENTS * 40 * 40];
     das_acquisition *a = NULL;
     das_grid *grid = NULL;
     das_options *options = NULL;
     const double origin[3] = {0.0, 0.0, 1e-3}, steps[9] = {2e-5, 0, 0, 0, 0, 2e-5, 0, 0, 0};
-    const int64_t counts[3] = {40, 40, 1};
+    const int64_t counts[3] = {path == FEW ? 1600 : 40, path == FEW ? 1 : 40, 1}; /* a line has no tiles */
     for (int i = 0; i < ELEMENTS; i++)
         elements[i][0] = 1e-4 * i;
     das_status status = das_acquisition_create(&a, e);
@@ -431,7 +436,7 @@ static das_status make_plan(das_device *device, int64_t frames, bool tiles, bool
     if (status == DAS_OK)
         status = das_acquisition_set_sound_speed(a, 1500.0, e);
     if (status == DAS_OK)
-        status = das_acquisition_set_data(a, DAS_TYPE_I8, SAMPLES, e);
+        status = das_acquisition_set_data(a, path == FEW ? DAS_TYPE_I16 : DAS_TYPE_I8, SAMPLES, e);
     if (status == DAS_OK)
         status = das_acquisition_set_frame_count(a, frames, e);
     if (status == DAS_OK)
@@ -439,10 +444,12 @@ static das_status make_plan(das_device *device, int64_t frames, bool tiles, bool
     if (status == DAS_OK)
         status = das_options_create(&options, e);
     if (status == DAS_OK)
-        status = das_options_set_fast_paths(options, tiles, e);
-    if (status == DAS_OK && tables)
+        status = das_options_set_fast_paths(options, path >= TILES, e);
+    if (status == DAS_OK && path == FRAMES) /* tiles do not serve that */
+        status = das_options_set_interpolation(options, DAS_INTERPOLATION_LANCZOS, e);
+    if (status == DAS_OK && path == TABLES)
         status = das_options_set_receive_times(options, ELEMENTS, 1600, times, e);
-    if (status == DAS_OK && tables) /* the table stays in host memory */
+    if (status == DAS_OK && path == TABLES) /* the table stays in host memory */
         status = das_options_set_memory_budget(options, 16384, e);
     if (status == DAS_OK)
         status = das_plan_create(device, a, grid, options, plan, e);
@@ -453,10 +460,10 @@ static das_status make_plan(das_device *device, int64_t frames, bool tiles, bool
 }
 
 /* Everything a program does, once; the first failure ends it. All objects are destroyed. */
-static das_status use_everything(bool tiles, bool tables, das_error *e)
+static das_status use_everything(path path, das_error *e)
 {
-    static char data[ELEMENTS * ELEMENTS * SAMPLES];
-    static float image[1600];
+    static char data[ELEMENTS * ELEMENTS * SAMPLES * MOST_FRAMES];
+    static float image[1600 * MOST_FRAMES];
     das_device *device = NULL;
     das_plan *plan = NULL;
     das_queue *queue = NULL, *other = NULL;
@@ -465,7 +472,8 @@ static das_status use_everything(bool tiles, bool tables, das_error *e)
     double elapsed = 0.0;
     das_status status = das_device_open("cuda", NULL, &device, e);
     if (status == DAS_OK)
-        status = make_plan(device, 1, tiles, tables, &plan, e);
+        status = make_plan(device, path == FRAMES ? MOST_FRAMES : 1, path, &plan, e);
+    EXPECT_MSG(status != DAS_OK || strstr(das_plan_description(plan), path_words[path]) != NULL, "%s", das_plan_description(plan));
     if (status == DAS_OK)
         status = das_queue_create(device, &queue, e);
     if (status == DAS_OK)
@@ -516,30 +524,29 @@ static das_status use_everything(bool tiles, bool tables, das_error *e)
     return status;
 }
 
-static void test_failures(bool tiles, bool tables)
+static void test_failures(path path)
 {
     static const struct {
         das_cu_result result;
         bool lost;
     } failures[] = {{DAS_CU_OUT_OF_MEMORY, false}, {DAS_CU_INVALID_VALUE, false}, {DAS_CU_LAUNCH_FAILED, true}};
-    const char *path = tiles ? "tiles" : tables ? "generic with tables in host memory" : "generic";
     das_error e = DAS_ERROR_INIT;
-    test_begin("a whole program, %s", path);
+    test_begin("a whole program, %s", path_names[path]);
     reset();
-    EXPECT_MSG(use_everything(tiles, tables, &e) == DAS_OK, "%s", e.message);
+    EXPECT_MSG(use_everything(path, &e) == DAS_OK, "%s", e.message);
     EXPECT_INT(fake.live, 0);
     EXPECT_INT(fake.depth, 0);
     EXPECT(fake.launches > 0 && !fake.bad_grid);
     int calls = fake.calls;
     test_end();
     for (size_t f = 0; f < sizeof failures / sizeof failures[0]; f++) {
-        test_begin("failure %d at each of %d calls, %s", failures[f].result, calls, path);
+        test_begin("failure %d at each of %d calls, %s", failures[f].result, calls, path_names[path]);
         for (int at = 1; at <= calls && !test_has_failed(); at++) {
             e = (das_error)DAS_ERROR_INIT;
             reset();
             fake.fail_at = at;
             fake.fail_with = failures[f].result;
-            das_status status = use_everything(tiles, tables, &e);
+            das_status status = use_everything(path, &e);
             bool freeing =
                 fake.failed != NULL && (strstr(fake.failed, "free") != NULL || strstr(fake.failed, "destroy") != NULL ||
                                         strstr(fake.failed, "release") != NULL || strstr(fake.failed, "unload") != NULL);
@@ -593,7 +600,7 @@ static void test_callers_objects(void)
     reset();
     EXPECT_INT(das_device_open_cuda(&their_context, NULL, &device, &e), DAS_OK);
     EXPECT_INT(fake.retained, 0);
-    EXPECT_INT(make_plan(device, 1, false, false, &plan, &e), DAS_OK);
+    EXPECT_INT(make_plan(device, 1, GENERIC, &plan, &e), DAS_OK);
     void *streams[] = {NULL, (void *)1, (void *)2, &their_stream};
     for (size_t i = 0; i < sizeof streams / sizeof streams[0]; i++) {
         das_queue *queue = NULL;
@@ -618,7 +625,7 @@ static void test_callers_objects(void)
 
 static void test_many_frames(void)
 {
-    enum { FRAMES = 70000 };
+    enum { MANY = 70000 };
     das_error e = DAS_ERROR_INIT;
     das_device *device = NULL;
     das_plan *plan = NULL;
@@ -626,14 +633,14 @@ static void test_many_frames(void)
     test_begin("70000 frames in launches of legal size");
     reset();
     EXPECT_INT(das_device_open("cuda", NULL, &device, &e), DAS_OK);
-    EXPECT_INT(make_plan(device, FRAMES, false, false, &plan, &e), DAS_OK);
+    EXPECT_INT(make_plan(device, MANY, GENERIC, &plan, &e), DAS_OK);
     /* Only their sizes matter: nothing reads them. */
-    EXPECT_INT(das_buffer_import_cuda(device, 4096, (uint64_t)FRAMES * ELEMENTS * ELEMENTS * SAMPLES, NULL, NULL, &input, &e),
+    EXPECT_INT(das_buffer_import_cuda(device, 4096, (uint64_t)MANY * ELEMENTS * ELEMENTS * SAMPLES, NULL, NULL, &input, &e),
                DAS_OK);
-    EXPECT_INT(das_buffer_import_cuda(device, 8192, (uint64_t)FRAMES * 1600 * 4, NULL, NULL, &output, &e), DAS_OK);
+    EXPECT_INT(das_buffer_import_cuda(device, 8192, (uint64_t)MANY * 1600 * 4, NULL, NULL, &output, &e), DAS_OK);
     if (!test_has_failed()) {
         EXPECT_INT(das_reconstruct(plan, NULL, input, output, NULL, &e), DAS_OK);
-        EXPECT(!fake.bad_grid && fake.frames_launched >= FRAMES);
+        EXPECT(!fake.bad_grid && fake.frames_launched >= MANY);
     }
     das_buffer_destroy(&input);
     das_buffer_destroy(&output);
@@ -658,9 +665,8 @@ int main(void)
     if (load(-1, &e) != DAS_OK)
         return 1;
     das_cu_driver_replace(&driver);
-    test_failures(false, false);
-    test_failures(true, false);
-    test_failures(false, true);
+    for (path path = GENERIC; path < PATHS; path++)
+        test_failures(path);
     test_images();
     test_callers_objects();
     test_many_frames();

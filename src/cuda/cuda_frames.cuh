@@ -2,10 +2,11 @@
  * are the same for all of them. A kernel before it packs the records with the frames of a
  * sample side by side, converted to float, with zeros around each record.
  *
- * Lanes of a warp are frames; a warp forms POINTS neighbouring points. For PAIRS pairs at a
- * time its lanes first work out, one each, what the pairs do to the points (an entry), then
- * all walk through these. Neighbours mostly read the same two samples of a pair, which then
- * stay in registers. Warps share nothing, so that there is no barrier. */
+ * A warp forms POINTS neighbouring points. For PAIRS pairs at a time its lanes first work out,
+ * one each, what the pairs do to the points (an entry); then lanes are frames and walk through
+ * the entries, in SPLIT teams that have some of the points each. Neighbours mostly read the
+ * same two samples of a pair, which then stay in registers. Warps share nothing, so that there
+ * is no barrier; those of a block are neighbours and meet in the cache. */
 
 namespace das_frames {
 
@@ -71,10 +72,10 @@ struct __align__(16) entry
 {
     float re, im;   /* weight and phase */
     float fraction; /* of linear interpolation */
-    unsigned row;   /* of the first tap; FRESH if it is not that of the point before */
+    unsigned row;   /* of the first tap; FRESH if it is not that of the team's point before */
 };
 
-/* Not before it is needed: eight at once would take too many registers. */
+/* Not before it is needed: all at once would take too many registers. */
 __device__ static __forceinline__ entry load_entry(unsigned at)
 {
     entry e;
@@ -85,10 +86,17 @@ __device__ static __forceinline__ entry load_entry(unsigned at)
     return e;
 }
 
-template <int FLOATS> __device__ static __forceinline__ void load_row(float (&v)[FLOATS], const float *at, int second)
+/* Into the first cache. */
+__device__ static __forceinline__ void prefetch(const void *at)
+{
+    asm volatile("prefetch.global.L1 [%0];" ::"l"(at));
+}
+
+/* A lane's numbers of a row: vectors of up to four, LANES lanes side by side. */
+template <int FLOATS, int LANES> __device__ static __forceinline__ void load_row(float (&v)[FLOATS], const char *at)
 {
     if (FLOATS == 1) {
-        v[0] = __ldg(at);
+        v[0] = __ldg((const float *)at);
     } else if (FLOATS == 2) {
         const float2 a = __ldg((const float2 *)at);
         v[0] = a.x;
@@ -96,7 +104,7 @@ template <int FLOATS> __device__ static __forceinline__ void load_row(float (&v)
     } else {
 #pragma unroll
         for (int i = 0; i < FLOATS / 4; i++) {
-            const float4 a = __ldg((const float4 *)(at + (i == 0 ? 0 : second)));
+            const float4 a = __ldg((const float4 *)at + i * LANES);
             v[(4 * i) % FLOATS] = a.x;
             v[(4 * i + 1) % FLOATS] = a.y;
             v[(4 * i + 2) % FLOATS] = a.z;
@@ -125,11 +133,11 @@ __device__ static __forceinline__ void add(float (&sum)[FLOATS], const float (&v
         asm volatile("" : "+f"(sum[i]));
 }
 
-template <int FLOATS>
-__device__ static __forceinline__ void flush(volatile float (&total)[POINTS][FLOATS], float (&sum)[POINTS][FLOATS])
+template <int COUNT, int FLOATS>
+__device__ static __forceinline__ void flush(volatile float (&total)[COUNT][FLOATS], float (&sum)[COUNT][FLOATS])
 {
 #pragma unroll
-    for (int i = 0; i < POINTS; i++)
+    for (int i = 0; i < COUNT; i++)
 #pragma unroll
         for (int k = 0; k < FLOATS; k++) {
             total[i][k] = total[i][k] + sum[i][k];
@@ -148,13 +156,13 @@ struct place {
     }
 };
 
-template <int KIND, int PARTS, int FLOATS> __device__ static __forceinline__ void sum_frames(const das_cuda_frames &q)
+template <int KIND, int PARTS, int FLOATS, int SPLIT> __device__ static __forceinline__ void sum_frames(const das_cuda_frames &q)
 {
-    const int TAPS = KIND == 2 ? DAS_KERNEL_TAPS : 1;
-    __shared__ entry entries[WARPS][32];
-    __shared__ float taps[WARPS][TAPS][32];
+    const int TAPS = KIND == 2 ? DAS_KERNEL_TAPS : 1, LANES = 32 / SPLIT, OWN = POINTS / SPLIT, WIDTH = FLOATS < 4 ? FLOATS : 4;
+    __shared__ entry entries[WARPS][2][32];
+    __shared__ float taps[WARPS][2][TAPS][32];
     const das_cuda_params &c = q.common;
-    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, team = lane / LANES;
     const int order = q.first_block + blockIdx.x, block = q.reversed ? q.blocks[0] * q.blocks[1] - 1 - order : order;
     const int slice = q.first_slice + blockIdx.y;
     const int counts_a = (int)c.counts[q.axis[0]], counts_b = (int)c.counts[q.axis[1]];
@@ -165,39 +173,29 @@ template <int KIND, int PARTS, int FLOATS> __device__ static __forceinline__ voi
 
     /* The point whose entries this lane makes. */
     const place at(q, min(a0 + lane % POINTS, counts_a - 1), b, slice);
-    const das_float::das_vector p = das_float::grid_point(c, at.index[0], at.index[1], at.index[2]);
+    const das_float::das_vector p =
+        das_float::term_point(c, das_float::grid_point(c, at.index[0], at.index[1], at.index[2]));
     const long long point = (at.index[2] * c.counts[1] + at.index[1]) * c.counts[0] + at.index[0];
     das_float::wave wave = das_float::no_wave();
     double number = 0.0, weights = 0.0;
 
-    /* The frames that this lane sums; those beyond the last take others' numbers, and are not stored. */
-    const int WIDTH = FLOATS < 4 ? FLOATS : 4;
-    const long long first_float = (long long)blockIdx.z * 32 * FLOATS + lane * WIDTH;
-    const char *column = (const char *)q.packed + 4 * (first_float < q.row_floats ? first_float : 0);
+    /* The numbers of a row that this lane takes. */
+    const int first_float = (int)blockIdx.z * LANES * FLOATS + lane % LANES * WIDTH;
+    const char *column = (const char *)q.packed + 4 * (long long)first_float;
     const unsigned row_bytes = (unsigned)(4 * q.row_floats);
-    const int second = first_float + 32 * WIDTH < q.row_floats ? 32 * WIDTH : 0;
 
     const das_cuda_pair *pairs = (const das_cuda_pair *)c.pair;
-    const int tap_count = das_float::das_tap_count(c.interpolation), tap_first = das_float::das_tap_first(c.interpolation);
-    float sum[POINTS][FLOATS];
-    volatile float total[POINTS][FLOATS]; /* seldom needed, so kept out of registers */
-#pragma unroll
-    for (int i = 0; i < POINTS; i++)
-#pragma unroll
-        for (int k = 0; k < FLOATS; k++) {
-            sum[i][k] = 0.0f;
-            total[i][k] = 0.0f;
-        }
+    const int interpolation = KIND == 0 ? DAS_KERNEL_NEAREST : KIND == 1 ? DAS_KERNEL_LINEAR : c.interpolation;
+    const int tap_count = das_float::das_tap_count(interpolation), tap_first = das_float::das_tap_first(interpolation);
 
-    const unsigned own = (unsigned)__cvta_generic_to_shared(entries[warp]);
-    int in_sum = 0;
-    for (long long first = c.first_pair; first < c.end_pair; first += PAIRS) {
+    /* Makes the entries of PAIRS pairs; one bit for each that counts. */
+    auto make = [&](long long first, int to) {
         const long long of = first + lane / POINTS;
         entry e = {0.0f, 0.0f, 0.0f, 0}; /* reads zeros */
         das_float::term t;
         bool counts = false;
         if (of < c.end_pair)
-            counts = das_float::find_term<(PARTS == 2)>(c, pairs[of], p, point, wave, t);
+            counts = das_float::find_term<(PARTS == 2)>(c, interpolation, pairs[of], p, point, wave, t);
         if (counts) {
             e.re = t.turn.re;
             e.im = t.turn.im;
@@ -208,38 +206,64 @@ template <int KIND, int PARTS, int FLOATS> __device__ static __forceinline__ voi
                 weights += (double)t.weight;
             }
         }
-        const unsigned active = __ballot_sync(~0u, counts); /* and the last entries have been read */
+        const unsigned active = __ballot_sync(~0u, counts), before = __shfl_up_sync(~0u, e.row, 1);
         if (active == 0)
-            continue;
-        const unsigned before = __shfl_up_sync(~0u, e.row, 1);
-        if (lane % POINTS == 0 || before != e.row)
+            return active;
+#ifndef NO_PREFETCH
+        /* Each warp has a pair of which it calls a piece into the cache: 32 lines from where the first point reads. */
+        const unsigned from = __shfl_sync(~0u, e.row, warp % PAIRS * POINTS);
+        const int lines = LANES * FLOATS / 32; /* of a row */
+        const unsigned row = min(from + lane / lines, (unsigned)q.rows - 1);
+        prefetch((const char *)q.packed + 4 * (long long)((int)blockIdx.z * LANES * FLOATS) +
+                 (unsigned long long)row * row_bytes + lane % lines * 128);
+#endif
+        if (lane % OWN == 0 || before != e.row)
             e.row |= FRESH;
-        entries[warp][lane] = e;
+        entries[warp][to][lane] = e;
         if (KIND == 2) {
             float tap[DAS_KERNEL_TAPS];
-            das_float::das_tap_weights(c.interpolation, e.fraction, tap);
+            das_float::das_tap_weights(interpolation, e.fraction, tap);
 #pragma unroll
             for (int k = 0; k < TAPS; k++)
-                taps[warp][k][lane] = counts && k < tap_count ? tap[k] : 0.0f;
+                taps[warp][to][k][lane] = counts && k < tap_count ? tap[k] : 0.0f;
         }
+        return active;
+    };
+
+    float sum[OWN][FLOATS];
+    volatile float total[OWN][FLOATS]; /* seldom needed, so kept out of registers */
+#pragma unroll
+    for (int i = 0; i < OWN; i++)
+#pragma unroll
+        for (int k = 0; k < FLOATS; k++) {
+            sum[i][k] = 0.0f;
+            total[i][k] = 0.0f;
+        }
+
+    const unsigned own = (unsigned)__cvta_generic_to_shared(entries[warp]) + team * OWN * sizeof(entry);
+    int in_sum = 0, now = 1;
+    unsigned active = 0;
+    for (long long first = c.first_pair; first < c.end_pair + PAIRS; first += PAIRS) {
+        const unsigned active_now = active;
+        active = make(first, now ^ 1); /* and sums what was made before */
         __syncwarp();
 #pragma unroll 1
         for (int j = 0; j < PAIRS; j++) {
-            if (((active >> (POINTS * j)) & ((1u << POINTS) - 1)) == 0)
+            if ((active_now >> (POINTS * j) & ((1u << POINTS) - 1)) == 0)
                 continue;
             float v[FLOATS], d[FLOATS];
 #pragma unroll
-            for (int i = 0; i < POINTS; i++) {
-                const entry now = load_entry(own + (j * POINTS + i) * sizeof(entry));
-                const float *from = (const float *)(column + (unsigned long long)(now.row & ~FRESH) * row_bytes);
+            for (int i = 0; i < OWN; i++) {
+                const entry e = load_entry(own + (now * 32 + j * POINTS + i) * sizeof(entry));
+                const char *from = column + (unsigned long long)(e.row & ~FRESH) * row_bytes;
                 if (KIND == 0) {
-                    if (now.row & FRESH)
-                        load_row<FLOATS>(v, from, second);
-                    add<PARTS, FLOATS>(sum[i], v, now);
+                    if (e.row & FRESH)
+                        load_row<FLOATS, LANES>(v, from);
+                    add<PARTS, FLOATS>(sum[i], v, e);
                 } else if (KIND == 1) {
-                    if (now.row & FRESH) {
-                        load_row<FLOATS>(v, from, second);
-                        load_row<FLOATS>(d, from + q.row_floats, second);
+                    if (e.row & FRESH) {
+                        load_row<FLOATS, LANES>(v, from);
+                        load_row<FLOATS, LANES>(d, from + row_bytes);
 #pragma unroll
                         for (int k = 0; k < FLOATS; k++)
                             d[k] -= v[k];
@@ -247,23 +271,24 @@ template <int KIND, int PARTS, int FLOATS> __device__ static __forceinline__ voi
                     float between[FLOATS];
 #pragma unroll
                     for (int k = 0; k < FLOATS; k++)
-                        between[k] = __fmaf_rn(now.fraction, d[k], v[k]);
-                    add<PARTS, FLOATS>(sum[i], between, now);
+                        between[k] = __fmaf_rn(e.fraction, d[k], v[k]);
+                    add<PARTS, FLOATS>(sum[i], between, e);
                 } else {
 #pragma unroll
                     for (int k = 0; k < FLOATS; k++)
                         d[k] = 0.0f;
                     for (int tap = 0; tap < tap_count; tap++) {
-                        const float weight = taps[warp][tap][j * POINTS + i];
-                        load_row<FLOATS>(v, from + tap * q.row_floats, second);
+                        const float weight = taps[warp][now][tap][j * POINTS + team * OWN + i];
+                        load_row<FLOATS, LANES>(v, from + (unsigned long long)tap * row_bytes);
 #pragma unroll
                         for (int k = 0; k < FLOATS; k++)
                             d[k] = __fmaf_rn(weight, v[k], d[k]);
                     }
-                    add<PARTS, FLOATS>(sum[i], d, now);
+                    add<PARTS, FLOATS>(sum[i], d, e);
                 }
             }
         }
+        now ^= 1;
         in_sum += PAIRS;
         if (in_sum == 64) { /* rounding grows with the length of a sum */
             in_sum = 0;
@@ -280,17 +305,18 @@ template <int KIND, int PARTS, int FLOATS> __device__ static __forceinline__ voi
             number += __shfl_xor_sync(~0u, number, i);
             weights += __shfl_xor_sync(~0u, weights, i);
         }
-    const float own_scale = das_float::scale_of(c, number, weights);
+    const float scale_of_lane = das_float::scale_of(c, number, weights);
 #pragma unroll 1
-    for (int i = 0; i < min(POINTS, counts_a - a0); i++) {
-        const float scale = __shfl_sync(~0u, own_scale, i);
-        const place here(q, a0 + i, b, slice);
+    for (int i = 0; i < OWN; i++) {
+        const int a = a0 + team * OWN + i;
+        const float scale = __shfl_sync(~0u, scale_of_lane, team * OWN + i);
+        const place here(q, a, b, slice);
         const long long out = c.image_first + here.index[0] * c.image_strides[5] + here.index[1] * c.image_strides[4] +
                               here.index[2] * c.image_strides[3];
 #pragma unroll 1
         for (int k = 0; k < FLOATS; k += PARTS) {
-            const long long frame = ((long long)blockIdx.z * 32 * FLOATS + k / 4 * 128 + lane * WIDTH + k % 4) / PARTS;
-            if (frame < c.frame_count)
+            const long long frame = (first_float + k / 4 * 4 * LANES + k % 4) / PARTS;
+            if (a < counts_a && frame < c.frame_count)
                 das_float::store(c, out + (c.image_first_frame + frame) * c.image_strides[0], total[i][k] * scale,
                                  total[i][k + PARTS - 1] * scale);
         }

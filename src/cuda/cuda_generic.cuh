@@ -37,18 +37,20 @@ __device__ static __forceinline__ void load_sample(const das_cuda_params &q, lon
     const das_value offset = (das_value)q.sample_offset;
     im = 0;
     if (COMPLEX) {
-        if (q.data_type == DAS_TYPE_CF32) {
+        const long long at = 2 * index;
+        if (q.data_type == DAS_TYPE_CF32 && q.aligned) {
             const float2 v = ((const float2 *)data)[index];
             re = v.x;
             im = v.y;
+        } else if (q.data_type == DAS_TYPE_CF32) {
+            re = ((const float *)data)[at];
+            im = ((const float *)data)[at + 1];
         } else if (q.data_type == DAS_TYPE_CI16) {
-            const short2 v = ((const short2 *)data)[index];
-            re = v.x;
-            im = v.y;
+            re = ((const short *)data)[at];
+            im = ((const short *)data)[at + 1];
         } else {
-            const ushort2 v = ((const ushort2 *)data)[index];
-            re = half_to_float(v.x);
-            im = half_to_float(v.y);
+            re = half_to_float(((const unsigned short *)data)[at]);
+            im = half_to_float(((const unsigned short *)data)[at + 1]);
         }
         re -= offset;
         im -= offset;
@@ -141,11 +143,89 @@ __device__ static wave no_wave()
     return w;
 }
 
-/* False if the pair adds nothing to the point p, whose number is `point`. */
-template <bool COMPLEX>
-__device__ static __forceinline__ bool find_term(const das_cuda_params &q, const das_cuda_pair &pair, const das_vector &p,
-                                                 long long point, wave &w, term &found)
+#ifndef DAS_KERNEL_DOUBLE
+/* das_sample_position() without clamping, for records of less than 2^31 samples. */
+__device__ static __forceinline__ bool find_sample(const das_cuda_params &q, int interpolation, double s, int &sample,
+                                                   float &fraction)
 {
+    /* Adding 1.5 2^52 leaves a whole number in the low bits. */
+    const bool nearest = interpolation == DAS_KERNEL_NEAREST;
+    const double shifted = nearest || interpolation == DAS_KERNEL_QUADRATIC ? s + 6755399441055744.0
+                                                                            : __dadd_rd(s, 6755399441055744.0);
+    const double whole = shifted - 6755399441055744.0, place = nearest ? whole : s, edge = nearest ? 0.0 : 1e-3;
+    if (!(place >= -edge && place <= q.last + edge))
+        return false;
+    sample = __double2loint(shifted);
+    fraction = nearest ? 0.0f : (float)(s - whole);
+    if (!nearest && (s < 0.0 || s > q.last)) {
+        sample = s < 0.0 ? 0 : (int)q.last;
+        fraction = 0.0f;
+    }
+    return true;
+}
+
+/* find_term() for plans without tables and without clamping. Lengths are in samples, p too. */
+template <bool COMPLEX>
+__device__ static __forceinline__ bool find_simple(const das_cuda_params &q, int interpolation, const das_cuda_pair &pair,
+                                                   const das_vector &p, wave &w, term &found)
+{
+    const das_cuda_transmit *t = (const das_cuda_transmit *)q.transmit + pair.transmit;
+    const das_cuda_element *e = (const das_cuda_element *)q.element + pair.receive;
+    const double2 xy = *(const double2 *)e, z_constant = *((const double2 *)e + 1);
+    if (pair.transmit != w.transmit) {
+        w.transmit = pair.transmit;
+        w.delay = das_transmit_path(t->wave, p, vector_of(t->scaled), vector_of(t->direction), 1e-3) + t->constant;
+    }
+    const double dx = p.x - xy.x, dy = p.y - xy.y, dz = p.z - z_constant.x, square = square_distance(dx, dy, dz);
+    float weight = 1.0f;
+    if (q.aperture) {
+        const double h = q.z_normals ? dz : __fma_rn(dx, e->normal[0], __fma_rn(dy, e->normal[1], dz * e->normal[2]));
+        weight = aperture_weight(q, h, square);
+    }
+    if (!q.unit_weight)
+        weight *= (float)pair.weight;
+    if (weight == 0.0f)
+        return false;
+    const double s = root_of_any(square) + (z_constant.y + w.delay);
+    int sample;
+    float fraction;
+    if (!find_sample(q, interpolation, s, sample, fraction))
+        return false;
+    found.at.sample = sample;
+    found.at.fraction = fraction;
+    found.at.inside = 1;
+    found.weight = weight;
+    found.turn.re = weight;
+    found.turn.im = 0.0f;
+    if (COMPLEX && q.rotate) {
+        const das_rotation phase = fast_rotation(s, q.turns_per_sample, t->phase);
+        found.turn.re = weight * phase.re;
+        found.turn.im = weight * phase.im;
+    }
+    return true;
+}
+#endif
+
+/* Where find_term() wants the point, given in metres. */
+__device__ static __forceinline__ das_vector term_point(const das_cuda_params &q, das_vector p)
+{
+    if (q.simple) {
+        p.x *= q.samples_per_m;
+        p.y *= q.samples_per_m;
+        p.z *= q.samples_per_m;
+    }
+    return p;
+}
+
+/* False if the pair adds nothing to the point p, whose number is `point`. `interpolation` is q's. */
+template <bool COMPLEX>
+__device__ static __forceinline__ bool find_term(const das_cuda_params &q, int interpolation, const das_cuda_pair &pair,
+                                                 const das_vector &p, long long point, wave &w, term &found)
+{
+#ifndef DAS_KERNEL_DOUBLE
+    if (q.simple)
+        return find_simple<COMPLEX>(q, interpolation, pair, p, w, found);
+#endif
     const das_cuda_transmit *t = (const das_cuda_transmit *)q.transmit + pair.transmit;
     const das_cuda_element *e = (const das_cuda_element *)q.element + pair.receive;
     if (pair.transmit != w.transmit) {
@@ -178,7 +258,7 @@ __device__ static __forceinline__ bool find_term(const das_cuda_params &q, const
     else
         s = das_receive_delay(p, x, q.samples_per_m, e->constant);
     s += w.delay;
-    found.at = das_sample_position(q.interpolation, s, q.last, q.clamp);
+    found.at = das_sample_position(interpolation, s, q.last, q.clamp);
     if (!found.at.inside)
         return false;
     found.weight = weight;
@@ -207,7 +287,7 @@ template <int FRAMES, bool COMPLEX, int TAPS> __device__ static __forceinline__ 
 
     const long long i0 = point % q.counts[0], i12 = point / q.counts[0];
     const long long i1 = i12 % q.counts[1], i2 = i12 / q.counts[1];
-    const das_vector p = grid_point(q, i0, i1, i2);
+    const das_vector p = term_point(q, grid_point(q, i0, i1, i2));
 
     const das_cuda_pair *pairs = (const das_cuda_pair *)q.pair;
     const long long *output_first = (const long long *)q.output_first;
@@ -231,7 +311,7 @@ template <int FRAMES, bool COMPLEX, int TAPS> __device__ static __forceinline__ 
     for (long long i = begin; i < end; i++) {
         const das_cuda_pair pair = pairs[i];
         term t;
-        if (pair.transmit < q.first_transmit || pair.transmit >= q.end_transmit || !find_term<COMPLEX>(q, pair, p, point, w, t))
+        if (pair.transmit < q.first_transmit || pair.transmit >= q.end_transmit || !find_term<COMPLEX>(q, q.interpolation, pair, p, point, w, t))
             continue;
         if (q.normalization) {
             number++;

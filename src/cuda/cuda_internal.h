@@ -12,6 +12,10 @@
     X(DAS_CUDA_GENERIC_FRAMES, "das_generic_frames")             \
     X(DAS_CUDA_GENERIC_FRAMES_LINEAR, "das_generic_frames_linear") \
     X(DAS_CUDA_GENERIC_DOUBLE, "das_generic_double")         \
+    X(DAS_CUDA_FEW, "das_few_real")                          \
+    X(DAS_CUDA_FEW_IQ, "das_few_iq")                         \
+    X(DAS_CUDA_FEW_FRAMES, "das_few_frames")                 \
+    X(DAS_CUDA_FEW_FRAMES_IQ, "das_few_frames_iq")           \
     X(DAS_CUDA_PACK_FRAMES, "das_pack_frames")               \
     X(DAS_CUDA_FRAMES_NEAREST, "das_frames_nearest")         \
     X(DAS_CUDA_FRAMES_LINEAR, "das_frames_linear")           \

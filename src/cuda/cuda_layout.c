@@ -107,17 +107,8 @@ static void choose_tile(const das_cuda_device *device, const das_problem *proble
     for (int c = 0; c < 3; c++)
         shape->second[c] = 4.0 * problem->grid.steps[axes[1]][c] * samples_per_m;
     shape->folded = problem->reciprocal && !problem->incremental;
-    shape->offset = problem->first;
-    shape->transmit_stride = problem->transmit_stride;
-    shape->receive_stride = problem->receive_stride;
     shape->radius = (float)(radius * 1.0001);
     shape->magic = DAS_CUDA_MAGIC_BITS;
-    shape->z_normals = 1;
-    for (int64_t r = 0; r < problem->receive_count; r++) {
-        const double *normal = problem->receive[r].normal;
-        if (normal[0] != 0.0 || normal[1] != 0.0 || normal[2] != 1.0)
-            shape->z_normals = 0;
-    }
     const double *at = problem->receive[0].position;
     shape->line = !(problem->f_number > 0.0);
     for (int64_t r = 0; r < problem->receive_count; r++)
@@ -148,7 +139,7 @@ static void measure_sections(const das_problem *problem, das_cuda_layout *layout
     uint64_t bytes[DAS_CUDA_SECTION_COUNT] = {0};
     bytes[DAS_CUDA_TRANSMITS] = transmits * sizeof(das_cuda_transmit);
     bytes[DAS_CUDA_ELEMENTS] = receives * sizeof(das_cuda_element);
-    if (layout->path == DAS_CUDA_PATH_TILE) {
+    if (layout->path == DAS_CUDA_PATH_TILE || layout->path == DAS_CUDA_PATH_FEW) {
         if (!problem->complete || !problem->unit_weight)
             bytes[DAS_CUDA_PAIR_WEIGHTS] = transmits * receives * sizeof(float);
     } else {
@@ -186,6 +177,19 @@ static void place_sections(das_cuda_layout *layout)
     }
 }
 
+/* Whether the path for few frames serves. */
+static bool choose_few(const das_problem *problem)
+{
+    int64_t bytes = problem->sample_stride * (int64_t)das_type_bytes(problem->data_type);
+    return problem->fast_paths && problem->dense && problem->precision != DAS_PRECISION_DOUBLE && !problem->keep_transmit &&
+           !problem->keep_receive && problem->normalization == DAS_NORMALIZATION_NONE && problem->outside == DAS_OUTSIDE_ZERO &&
+           problem->transmit_times_s == NULL && problem->receive_times_s == NULL && problem->transmit_weights == NULL &&
+           problem->receive_weights == NULL && problem->interpolation <= DAS_INTERPOLATION_LINEAR &&
+           (problem->data_type == DAS_TYPE_F32 || problem->data_type == DAS_TYPE_I16 || problem->data_type == DAS_TYPE_CF32 ||
+            problem->data_type == DAS_TYPE_CI16) &&
+           problem->sample_count < INT32_MAX && bytes > INT32_MIN && bytes < INT32_MAX && problem->pair_count > 0;
+}
+
 /* The frames path, which packs as many frames at a time as the budget allows; false if it does not serve. */
 static bool choose_frames(const das_problem *problem, das_cuda_layout *layout)
 {
@@ -208,20 +212,25 @@ static bool choose_frames(const das_problem *problem, das_cuda_layout *layout)
         return false; /* rows are 31-bit numbers */
     uint64_t rows = (uint64_t)(problem->pair_count * shape->pair_rows) + DAS_CUDA_FRAMES_ZEROS;
     uint64_t available = (problem->memory_budget - layout->device_bytes) / (uint64_t)problem->slots;
-    int64_t parts = problem->data_complex ? 2 : 1, most = (int64_t)(available / (rows * 16)) * 4 / parts;
-    int64_t frames = most < problem->frame_count ? most : problem->frame_count;
-    layout->frames_each = frames >= 96 ? 128 : 32;
-    if (frames < problem->frame_count && frames >= layout->frames_each)
-        frames = frames / layout->frames_each * layout->frames_each;
-    if (frames > 1 << 20)
-        frames = 1 << 20;
-    if (frames < LEAST)
+    int64_t parts = problem->data_complex ? 2 : 1, frame_blocks, most;
+    for (layout->frames_each = problem->frame_count > 96 ? 128 : 32;; layout->frames_each = 32) {
+        frame_blocks = (problem->frame_count - 1) / layout->frames_each + 1;
+        most = (int64_t)(available / (rows * (uint64_t)(layout->frames_each * parts) * 4));
+        if (most >= frame_blocks || most >= 4 || layout->frames_each == 32)
+            break;
+    }
+    if (most > 32768)
+        most = 32768;
+    if (most < frame_blocks)
+        frame_blocks = most;
+    if (frame_blocks == 0)
         return false;
     layout->path = DAS_CUDA_PATH_FRAMES;
     layout->kernel = (das_cuda_kernel)((int)kernels[problem->data_complex][layout->frames_each > 32] + kind);
-    layout->chunk_frames = frames;
-    layout->chunks = (int32_t)((problem->frame_count - 1) / frames + 1);
-    shape->row_floats = (int64_t)align_up((uint64_t)(frames * parts), 4);
+    layout->chunk_frames = frame_blocks * layout->frames_each;
+    layout->chunks = (int32_t)((problem->frame_count - 1) / layout->chunk_frames + 1);
+    shape->rows = (int64_t)rows;
+    shape->row_floats = layout->chunk_frames * parts;
     layout->slot_bytes = align_up(rows * (uint64_t)shape->row_floats * 4, 256);
     /* Points side by side in a warp are those whose delays differ least: along the axis that goes least into the depth,
      * and of those the shortest step. Points of a list, and angles, are as they come. */
@@ -304,7 +313,9 @@ das_status das_cuda_choose(const das_device *device, const das_problem *problem,
     }
     if (choose_frames(problem, layout))
         return DAS_OK;
-    layout->path = DAS_CUDA_PATH_GENERIC;
+    layout->path = choose_few(problem) ? DAS_CUDA_PATH_FEW : DAS_CUDA_PATH_GENERIC;
+    measure_sections(problem, layout);
+    place_sections(layout);
     layout->slot_bytes = 0;
     layout->chunks = 1;
     /* What does not fit stays in pinned host memory, the largest first; the kernels read it from there. */

@@ -15,12 +15,12 @@ typedef struct das_cuda_transmit {
     int32_t reserved;
 } das_cuda_transmit;
 
-typedef struct das_cuda_element {
+typedef struct das_cuda_element { /* read 16 bytes at a time */
+    double scaled[3]; /* position times samples_per_m */
+    double constant;  /* samples: d_r fs */
     double position[3];
     double normal[3];
-    double constant;  /* samples: d_r fs */
-    double scaled[3]; /* position times samples_per_m */
-    double reserved;
+    double reserved[2];
 } das_cuda_element;
 
 typedef struct das_cuda_pair { /* as das_pair */
@@ -45,6 +45,12 @@ typedef struct das_cuda_params {
     int64_t receive_count, transmit_count;
     int32_t grid_kind, interpolation, window, clamp, normalization, aperture;
     int32_t data_type, image_type, data_complex, rotate, keep_transmit, keep_receive;
+    int32_t simple; /* no tables, no clamping: see find_simple() */
+    int32_t z_normals, unit_weight;
+    uint64_t pair_weight;           /* dense data, float[transmit][receive]; 0: all 1 */
+    int64_t data_first;             /* dense data: of sample 0 of transmit 0, receive 0, frame 0 */
+    int64_t transmit_stride, receive_stride;
+    int32_t value_bytes, sample_bytes; /* of a stored sample; from one to the next */
 
     /* the launch */
     uint64_t data, image;
@@ -52,9 +58,10 @@ typedef struct das_cuda_params {
     int64_t first_point, end_point, first_output;
     int64_t first_transmit, end_transmit, first_pair, end_pair;
     int32_t accumulate, split; /* split: threads that share the pairs of a point */
+    int32_t aligned, reserved; /* data lie at a multiple of value_bytes: complex samples may be read whole */
 } das_cuda_params;
 
-enum { DAS_CUDA_GENERIC_THREADS = 128 };
+enum { DAS_CUDA_GENERIC_THREADS = 128, DAS_CUDA_FEW_THREADS = 256 };
 
 /* ---------------------------------------------------------------------------
  * The frames path: see cuda_frames.cuh
@@ -70,8 +77,9 @@ enum {
 typedef struct das_cuda_frames {
     das_cuda_params common;    /* first_frame, frame_count: those that are packed */
     uint64_t packed;           /* float or float2 [pair][sample][frame], after the rows of zeros */
-    int64_t row_floats;        /* from one sample to the next */
+    int64_t row_floats;        /* from one sample to the next: whole blocks of the kernel */
     int64_t pair_rows;         /* samples of a record and the zeros around them */
+    int64_t rows;              /* of all pairs, and the zeros before them */
     int64_t sample_count;
     int32_t lead;              /* of which before the record */
     int32_t axis[3];           /* grid axes: of a warp's points, and the others */
@@ -102,10 +110,7 @@ typedef struct das_cuda_tile {
     das_cuda_params common;
     uint64_t packed;       /* float or float2 [row][stride] */
     uint64_t flags_offset; /* bytes from there to a byte per row: 1 if it holds something that is not finite */
-    uint64_t pair_weight;  /* float[transmit][receive]; 0: all 1 */
     double second[3];      /* from a thread's first point to its second, in samples */
-    int64_t offset;        /* of sample 0 of transmit 0, receive 0, frame 0 */
-    int64_t transmit_stride, receive_stride;
     int64_t rows; /* packed */
     int64_t sample_count;
     int64_t frame; /* of the data */
@@ -119,7 +124,6 @@ typedef struct das_cuda_tile {
     int32_t first_row_transmit, end_row_transmit; /* transmits that are packed */
     int32_t first_tile, first_slice;              /* of the launch */
     float radius;                                 /* of a tile, in samples of one-way path */
-    int32_t z_normals;                            /* all elements look along z */
     int32_t line;   /* transmits are points, which have the elements' one y and z; no aperture: kernels of their own */
     uint32_t magic; /* bits of DAS_CUDA_MAGIC: not a constant to the compiler, which would add it to every index apart */
 } das_cuda_tile;

@@ -201,6 +201,22 @@ static void fill_params(const das_problem *problem, const das_cuda_plan *self, d
     params->data_complex = problem->data_complex;
     params->keep_transmit = problem->keep_transmit;
     params->keep_receive = problem->keep_receive;
+    params->simple = problem->fast_paths && problem->precision != DAS_PRECISION_DOUBLE && problem->outside == DAS_OUTSIDE_ZERO &&
+                     problem->sample_count < INT32_MAX && problem->transmit_times_s == NULL && problem->receive_times_s == NULL &&
+                     problem->transmit_weights == NULL && problem->receive_weights == NULL;
+    params->unit_weight = problem->unit_weight;
+    params->pair_weight = at[DAS_CUDA_PAIR_WEIGHTS];
+    params->data_first = problem->first;
+    params->transmit_stride = problem->transmit_stride;
+    params->receive_stride = problem->receive_stride;
+    params->value_bytes = (int32_t)das_type_bytes(problem->data_type);
+    params->sample_bytes = (int32_t)(problem->sample_stride * params->value_bytes);
+    params->z_normals = 1;
+    for (int64_t r = 0; r < problem->receive_count; r++) {
+        const double *normal = problem->receive[r].normal;
+        if (normal[0] != 0.0 || normal[1] != 0.0 || normal[2] != 1.0)
+            params->z_normals = 0;
+    }
 }
 
 static void describe(das_plan *plan, const das_problem *problem, const das_cuda_layout *layout)
@@ -216,6 +232,8 @@ static void describe(das_plan *plan, const das_problem *problem, const das_cuda_
     else if (layout->path == DAS_CUDA_PATH_FRAMES)
         snprintf(plan->description, sizeof plan->description, "%s: %" PRId32 " frames together, %s%s, %" PRId32 " pieces", device,
                  layout->frames_each, name, iq, layout->chunks);
+    else if (layout->path == DAS_CUDA_PATH_FEW)
+        snprintf(plan->description, sizeof plan->description, "%s: few frames, %s%s%s", device, name, iq, memory);
     else
         snprintf(plan->description, sizeof plan->description, "%s: generic, %s%s%s%s", device, name, iq,
                  problem->precision == DAS_PRECISION_DOUBLE ? ", double" : "", memory);
@@ -304,8 +322,6 @@ das_status das_cuda_plan_create(das_plan *plan, const das_problem *problem, das_
     }
     fill_params(problem, self, &self->params);
     const das_cuda_layout *layout = &self->layout;
-    if (layout->section[DAS_CUDA_PAIR_WEIGHTS].bytes > 0)
-        self->layout.shape.pair_weight = self->memory + layout->section[DAS_CUDA_PAIR_WEIGHTS].offset;
     describe(plan, problem, layout);
     plan->impl = self;
     return DAS_OK;

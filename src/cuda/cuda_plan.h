@@ -21,7 +21,12 @@ typedef enum das_cuda_section {
     DAS_CUDA_SECTION_COUNT
 } das_cuda_section;
 
-typedef enum das_cuda_path { DAS_CUDA_PATH_GENERIC, DAS_CUDA_PATH_TILE, DAS_CUDA_PATH_FRAMES } das_cuda_path;
+typedef enum das_cuda_path {
+    DAS_CUDA_PATH_GENERIC,
+    DAS_CUDA_PATH_FEW,
+    DAS_CUDA_PATH_TILE,
+    DAS_CUDA_PATH_FRAMES
+} das_cuda_path;
 
 /* The choice of path and memory, the same for a query and a plan. */
 typedef struct das_cuda_layout {

@@ -43,13 +43,22 @@ static das_status progress(const launcher *l, double fraction)
     return DAS_OK;
 }
 
+/* Writes what a call fixes. */
+static void set_work(const launcher *l, das_cuda_params *params)
+{
+    params->data = das_cuda_pointer(l->work->data);
+    params->image = das_cuda_pointer(l->work->image);
+    params->accumulate = l->work->accumulate;
+    params->aligned = params->data % (uint64_t)params->value_bytes == 0;
+}
+
 static int64_t min64(int64_t a, int64_t b)
 {
     return a < b ? a : b;
 }
 
 /* ---------------------------------------------------------------------------
- * The generic path: launches over points, outputs and frames
+ * The generic path and that for few frames: launches over points, outputs and frames
  * ------------------------------------------------------------------------- */
 
 /* Terms of a launch: a fraction of a second on cards with fast double arithmetic, and on others. */
@@ -61,20 +70,28 @@ static int64_t terms_per_launch(const das_cuda_device *device)
 
 static das_status generic(const launcher *l)
 {
-    enum { THREADS = DAS_CUDA_GENERIC_THREADS, BLOCKS_Y = 32768 };
+    enum { BLOCKS_Y = 32768 };
     const das_cuda_device *device = das_cuda_of(l->device);
     const das_problem *problem = &l->plan->problem;
     const das_work *work = l->work;
     das_cuda_params params = l->self->params;
-    bool linear = problem->interpolation <= DAS_INTERPOLATION_LINEAR;
-    das_cuda_kernel kernel = problem->precision == DAS_PRECISION_DOUBLE ? DAS_CUDA_GENERIC_DOUBLE
-                             : work->frame_count > 1 ? (linear ? DAS_CUDA_GENERIC_FRAMES_LINEAR : DAS_CUDA_GENERIC_FRAMES)
-                                                     : (linear ? DAS_CUDA_GENERIC_LINEAR : DAS_CUDA_GENERIC);
-    const int64_t frames_each = kernel == DAS_CUDA_GENERIC_FRAMES || kernel == DAS_CUDA_GENERIC_FRAMES_LINEAR ? 8 : 1;
+    const bool few = l->self->layout.path == DAS_CUDA_PATH_FEW, several = work->frame_count > 1;
+    const bool linear = problem->interpolation <= DAS_INTERPOLATION_LINEAR;
+    das_cuda_kernel kernel = several ? (linear ? DAS_CUDA_GENERIC_FRAMES_LINEAR : DAS_CUDA_GENERIC_FRAMES)
+                                     : (linear ? DAS_CUDA_GENERIC_LINEAR : DAS_CUDA_GENERIC);
+    int64_t frames_each = several ? 8 : 1;
+    unsigned threads = DAS_CUDA_GENERIC_THREADS;
+    if (few) {
+        kernel = problem->data_complex ? (several ? DAS_CUDA_FEW_FRAMES_IQ : DAS_CUDA_FEW_IQ)
+                                       : (several ? DAS_CUDA_FEW_FRAMES : DAS_CUDA_FEW);
+        frames_each = several ? 4 : 1;
+        threads = DAS_CUDA_FEW_THREADS;
+    } else if (problem->precision == DAS_PRECISION_DOUBLE) {
+        kernel = DAS_CUDA_GENERIC_DOUBLE;
+        frames_each = 1;
+    }
 
-    params.data = das_cuda_pointer(work->data);
-    params.image = das_cuda_pointer(work->image);
-    params.accumulate = work->accumulate;
+    set_work(l, &params);
     params.first_transmit = work->first_transmit;
     params.end_transmit = work->first_transmit + work->transmit_count;
     bool by_receive = problem->keep_receive && !problem->keep_transmit;
@@ -89,12 +106,12 @@ static das_status generic(const launcher *l)
     /* Where points are too few to keep the device busy, threads share the pairs of each. */
     int64_t points = problem->grid.point_count;
     params.split = 1;
-    while (params.split < 4 && pairs_each >= 8 * params.split &&
+    while (params.split < DAS_CUDA_GENERIC_THREADS && pairs_each >= 8 * params.split &&
            points * (end_output - first_output) * params.split < (int64_t)device->multiprocessors * 2048)
         params.split *= 2;
 
     /* Slices: first of outputs, then of frames, then of points. */
-    int64_t points_block = THREADS / params.split, left = terms_per_launch(device) / (pairs_each > 0 ? pairs_each : 1);
+    int64_t points_block = few ? 32 : DAS_CUDA_GENERIC_THREADS / params.split, left = terms_per_launch(device) / (pairs_each > 0 ? pairs_each : 1);
     int64_t points_each = min64(points, left > 16384 ? left : 16384);
     points_each = min64(points_each, (int64_t)1 << 37);
     left /= points_each;
@@ -120,7 +137,7 @@ static das_status generic(const launcher *l)
                 params.end_point = min64(points, point + points_each);
                 uint64_t blocks = (uint64_t)((params.end_point - point - 1) / points_block + 1);
                 uint64_t frame_blocks = (uint64_t)((params.frame_count + frames_each - 1) / frames_each);
-                das_status status = launch(l, kernel, blocks, outputs, frame_blocks, THREADS, 0, &params);
+                das_status status = launch(l, kernel, blocks, outputs, frame_blocks, threads, 0, &params);
                 if (status == DAS_OK)
                     status = progress(l, ++done / launches);
                 if (status != DAS_OK)
@@ -142,8 +159,7 @@ static das_status tile(const launcher *l, const das_cuda_slot *slot)
     const das_work *work = l->work;
     das_cuda_tile shape = layout->shape;
     shape.common = l->self->params;
-    shape.common.data = das_cuda_pointer(work->data);
-    shape.common.image = das_cuda_pointer(work->image);
+    set_work(l, &shape.common);
     shape.packed = slot->packed;
     int64_t end_transmit = work->first_transmit + work->transmit_count;
     int64_t slices = problem->grid.counts[shape.axis_c];
@@ -196,14 +212,13 @@ static das_status frames(const launcher *l, const das_cuda_slot *slot)
     const das_work *work = l->work;
     das_cuda_frames shape = layout->frames;
     shape.common = l->self->params;
-    shape.common.data = das_cuda_pointer(work->data);
-    shape.common.image = das_cuda_pointer(work->image);
-    shape.common.accumulate = work->accumulate;
+    set_work(l, &shape.common);
     shape.packed = slot->packed;
     int64_t first_pair = l->self->pair_first[work->first_transmit];
     int64_t end_pair = l->self->pair_first[work->first_transmit + work->transmit_count];
     int64_t slices = problem->grid.counts[shape.axis[2]], blocks = (int64_t)shape.blocks[0] * shape.blocks[1];
     uint64_t tiles = (uint64_t)(shape.pair_rows - 1) / DAS_CUDA_PACK_TILE + 1;
+    uint64_t columns = (uint64_t)layout->frames_each / DAS_CUDA_PACK_TILE;
     bool first = true;
     for (int64_t frame = 0; frame < work->frame_count; frame += layout->chunk_frames) {
         int64_t count = min64(layout->chunk_frames, work->frame_count - frame);
@@ -213,7 +228,7 @@ static das_status frames(const launcher *l, const das_cuda_slot *slot)
         das_status status = DAS_OK;
         for (int64_t pair = first_pair; status == DAS_OK && pair < end_pair; pair += 32768) {
             shape.common.first_pair = pair;
-            status = launch(l, DAS_CUDA_PACK_FRAMES, tiles, (uint64_t)(count - 1) / DAS_CUDA_PACK_TILE + 1,
+            status = launch(l, DAS_CUDA_PACK_FRAMES, tiles, (uint64_t)((count - 1) / layout->frames_each + 1) * columns,
                             (uint64_t)min64(32768, end_pair - pair), DAS_CUDA_FRAMES_THREADS, 0, &shape);
         }
         shape.common.first_pair = first_pair;
@@ -252,7 +267,7 @@ das_status das_cuda_reconstruct(das_plan *plan, das_slot *slot, das_queue *queue
         return status;
     status = record(&l, work->begun);
     das_cuda_path path = l.self->layout.path;
-    if (status == DAS_OK && path == DAS_CUDA_PATH_GENERIC)
+    if (status == DAS_OK && path <= DAS_CUDA_PATH_FEW) /* nothing to pack */
         status = record(&l, work->packed);
     if (status == DAS_OK)
         status = path == DAS_CUDA_PATH_FRAMES ? frames(&l, slot->impl)

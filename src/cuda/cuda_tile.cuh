@@ -125,14 +125,14 @@ template <typename T, int PARTS> __device__ static __forceinline__ void pack_as(
     const das_cuda_params &c = q.common;
     int n, k;
     row_pair(q, blockIdx.x, n, k);
-    const long long first = q.offset + q.frame * c.frame_stride;
-    const long long one = first + n * q.transmit_stride + k * q.receive_stride;
-    const long long other = first + k * q.transmit_stride + n * q.receive_stride;
+    const long long first = c.data_first + q.frame * c.frame_stride;
+    const long long one = first + n * c.transmit_stride + k * c.receive_stride;
+    const long long other = first + k * c.transmit_stride + n * c.receive_stride;
     float weight = q.folded && k < n ? 0.0f : 1.0f, other_weight = q.folded && k > n ? 1.0f : 0.0f;
-    if (q.pair_weight) {
-        weight *= ((const float *)q.pair_weight)[n * c.receive_count + k];
+    if (c.pair_weight) {
+        weight *= ((const float *)c.pair_weight)[n * c.receive_count + k];
         if (other_weight != 0.0f)
-            other_weight = ((const float *)q.pair_weight)[k * c.receive_count + n];
+            other_weight = ((const float *)c.pair_weight)[k * c.receive_count + n];
     }
     float *out = (float *)q.packed + (long long)blockIdx.x * q.stride * PARTS;
     bool odd = false;
@@ -190,36 +190,6 @@ __device__ static void pack(const das_cuda_tile &q)
 struct point3 {
     double x, y, z; /* in samples: metres times samples_per_m */
 };
-
-/* Squared distance, never quite 0 (root() needs that), and the part of it across z. */
-__device__ static double square_distance(double dx, double dy, double dz)
-{
-    return __fma_rn(dx, dx, __fma_rn(dy, dy, __fma_rn(dz, dz, 1e-24)));
-}
-
-/* das_window_weight() without the slow path of cosf, which costs registers; its argument is within 0..pi. */
-__device__ static float half_cosine(float a, float q)
-{
-    float cosine;
-    asm("cos.approx.f32 %0, %1;" : "=f"(cosine) : "f"(3.14159265358979323846f * q));
-    return __fmaf_rn(1.0f - a, cosine, a);
-}
-
-__device__ static float window_weight(const das_cuda_params &c, float q)
-{
-    if (c.window == DAS_KERNEL_WINDOW_HANN)
-        return half_cosine(0.5f, q);
-    if (c.window == DAS_KERNEL_WINDOW_HAMMING)
-        return half_cosine(0.54f, q);
-    if (c.window == DAS_KERNEL_WINDOW_TUKEY) {
-        const float flat = 1.0f - (float)c.window_parameter;
-        return q <= flat ? 1.0f : half_cosine(0.5f, (q - flat) / (float)c.window_parameter);
-    }
-    const float *table = (const float *)c.window_table;
-    const float at = q * (float)(c.window_count - 1);
-    const int i = min((int)at, (int)c.window_count - 2);
-    return __fmaf_rn(at - (float)i, table[i + 1] - table[i], table[i]);
-}
 
 __device__ static float shared_float(unsigned at)
 {
@@ -634,21 +604,10 @@ struct __align__(16) step
 };
 const int FULL = 1 << 31; /* all rows, all within the record: flags < 0 */
 
-/* Aperture weight of an element for a point: distances along and across its normal, squared distance. */
-__device__ static __forceinline__ float aperture_weight(const das_cuda_params &c, double h, double square)
-{
-    const double l2 = __fma_rn(-h, h, square), half = h * c.inverse_2f, limit = half + 1e-3;
-    if (!(h > 1e-3) || l2 > limit * limit)
-        return 0.0f;
-    if (c.window == DAS_KERNEL_WINDOW_RECT)
-        return 1.0f;
-    return window_weight(c, fminf(sqrtf(fmaxf((float)l2, 0.0f)) / (float)half, 1.0f));
-}
-
 __device__ static __forceinline__ double along_normal(const das_cuda_tile &q, const das_cuda_element &e, double dx, double dy,
                                                       double dz)
 {
-    return q.z_normals ? dz : __fma_rn(dx, e.normal[0], __fma_rn(dy, e.normal[1], dz * e.normal[2]));
+    return q.common.z_normals ? dz : __fma_rn(dx, e.normal[0], __fma_rn(dy, e.normal[1], dz * e.normal[2]));
 }
 
 /* What a step needs of a transmit or element: a point (or a plane's direction), and its constant less the reference (for
