@@ -93,6 +93,13 @@ struct das_acquisition {
     double *trace_weight;
 };
 
+/* Borrowed values [count][points]; count 0: none. */
+typedef struct das_table {
+    int64_t count, points;
+    const void *values;
+    double most; /* the largest magnitude */
+} das_table;
+
 struct das_options {
     das_interpolation interpolation;
     double f_number;
@@ -112,17 +119,13 @@ struct das_options {
     bool incremental;
     uint64_t memory_budget;
     bool fast_paths;
-    int64_t transmit_times_count, transmit_times_points;
-    const double *transmit_times;
-    int64_t receive_times_count, receive_times_points;
-    const double *receive_times;
-    int64_t transmit_weights_count, transmit_weights_points;
-    const float *transmit_weights;
-    int64_t receive_weights_count, receive_weights_points;
-    const float *receive_weights;
+    das_table transmit_times, receive_times;     /* double */
+    das_table transmit_weights, receive_weights; /* float */
 };
 
 void das_options_defaults(das_options *options);
+/* No coordinate of a point is larger than this. */
+double das_grid_reach(const das_grid *grid);
 das_status das_grid_copy(const das_grid *grid, das_grid *copy, das_error *error);
 void das_grid_free(das_grid *grid);
 

@@ -124,6 +124,25 @@ das_status das_grid_create_points(int64_t count, const double *points_m, das_gri
     return publish(&made, grid, error);
 }
 
+double das_grid_reach(const das_grid *grid)
+{
+    double reach = 0.0, radius = 0.0;
+    if (grid->kind == DAS_GRID_POINTS) {
+        for (int64_t i = 0; i < 3 * grid->counts[0]; i++)
+            reach = fmax(reach, fabs(grid->values[0][i]));
+        return reach;
+    }
+    for (int64_t i = 0; grid->kind == DAS_GRID_POLAR && i < grid->counts[2]; i++)
+        radius = fmax(radius, fabs(grid->values[2][i]));
+    for (int j = 0; j < 3; j++) {
+        double along = fabs(grid->origin[j]) + radius;
+        for (int k = 0; k < 3; k++)
+            along += (double)(grid->counts[k] - 1) * fabs(grid->steps[k][j]); /* 0 for a sector */
+        reach = fmax(reach, along);
+    }
+    return reach;
+}
+
 void das_grid_point(const das_grid *grid, int64_t i0, int64_t i1, int64_t i2, double point[3])
 {
     if (grid->kind == DAS_GRID_POINTS) {

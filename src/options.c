@@ -181,32 +181,29 @@ das_status das_options_set_fast_paths(das_options *options, int32_t allowed, das
     return DAS_OK;
 }
 
-/* Counts of a table [count][point_count], or none. */
-static das_status check_table(int64_t count, int64_t point_count, const void *table, const char *count_name,
-                              const char *table_name, das_error *error)
+/* A table [count][point_count] of times (double) or weights (float), or none with NULL and counts 0. */
+static das_status set_table(das_table *table, bool times, int64_t count, int64_t point_count, const void *values,
+                            const char *count_name, const char *name, das_error *error)
 {
-    if (table == NULL) {
+    double most = 0.0;
+    if (values == NULL) {
         DAS_REQUIRE(count == 0 && point_count == 0, error, "%s is NULL with counts %" PRId64 " and %" PRId64 "; expected a table, or 0 and 0",
-                    table_name, count, point_count);
-        return DAS_OK;
+                    name, count, point_count);
+    } else {
+        das_status status = das_check_count(count, 1, count_name, error);
+        if (status == DAS_OK)
+            status = das_check_count(point_count, count, "point_count", error);
+        if (status != DAS_OK)
+            return status;
     }
-    das_status status = das_check_count(count, 1, count_name, error);
-    return status != DAS_OK ? status : das_check_count(point_count, count, "point_count", error);
-}
-
-static das_status check_times(const double *times, int64_t count, int64_t point_count, const char *name, das_error *error)
-{
-    for (int64_t i = 0; times != NULL && i < count * point_count; i++)
-        DAS_REQUIRE(!isinf(times[i]), error, "%s[%" PRId64 "][%" PRId64 "] is %g; expected seconds, or NaN for no path", name,
-                    i / point_count, i % point_count, times[i]);
-    return DAS_OK;
-}
-
-static das_status check_weights(const float *weights, int64_t count, int64_t point_count, const char *name, das_error *error)
-{
-    for (int64_t i = 0; weights != NULL && i < count * point_count; i++)
-        DAS_REQUIRE(isfinite(weights[i]), error, "%s[%" PRId64 "][%" PRId64 "] is %g; expected a finite number", name,
-                    i / point_count, i % point_count, (double)weights[i]);
+    for (int64_t i = 0; i < count * point_count; i++) {
+        double value = times ? ((const double *)values)[i] : (double)((const float *)values)[i];
+        DAS_REQUIRE(times ? !isinf(value) : isfinite(value), error, "%s[%" PRId64 "][%" PRId64 "] is %g; expected %s", name, i / point_count,
+                    i % point_count, value, times ? "seconds, or NaN for no path" : "a finite number");
+        if (fabs(value) > most)
+            most = fabs(value);
+    }
+    *table = (das_table){count, point_count, values, most};
     return DAS_OK;
 }
 
@@ -214,58 +211,30 @@ das_status das_options_set_transmit_times(das_options *options, int64_t transmit
                                           const double *transmit_times_s, das_error *error)
 {
     DAS_REQUIRE_POINTER(options, error);
-    das_status status = check_table(transmit_count, point_count, transmit_times_s, "transmit_count", "transmit_times_s", error);
-    if (status == DAS_OK)
-        status = check_times(transmit_times_s, transmit_count, point_count, "transmit_times_s", error);
-    if (status != DAS_OK)
-        return status;
-    options->transmit_times_count = transmit_count;
-    options->transmit_times_points = point_count;
-    options->transmit_times = transmit_times_s;
-    return DAS_OK;
+    return set_table(&options->transmit_times, true, transmit_count, point_count, transmit_times_s, "transmit_count",
+                     "transmit_times_s", error);
 }
 
 das_status das_options_set_receive_times(das_options *options, int64_t receive_count, int64_t point_count,
                                          const double *receive_times_s, das_error *error)
 {
     DAS_REQUIRE_POINTER(options, error);
-    das_status status = check_table(receive_count, point_count, receive_times_s, "receive_count", "receive_times_s", error);
-    if (status == DAS_OK)
-        status = check_times(receive_times_s, receive_count, point_count, "receive_times_s", error);
-    if (status != DAS_OK)
-        return status;
-    options->receive_times_count = receive_count;
-    options->receive_times_points = point_count;
-    options->receive_times = receive_times_s;
-    return DAS_OK;
+    return set_table(&options->receive_times, true, receive_count, point_count, receive_times_s, "receive_count",
+                     "receive_times_s", error);
 }
 
 das_status das_options_set_transmit_weights(das_options *options, int64_t transmit_count, int64_t point_count,
                                             const float *transmit_weights, das_error *error)
 {
     DAS_REQUIRE_POINTER(options, error);
-    das_status status = check_table(transmit_count, point_count, transmit_weights, "transmit_count", "transmit_weights", error);
-    if (status == DAS_OK)
-        status = check_weights(transmit_weights, transmit_count, point_count, "transmit_weights", error);
-    if (status != DAS_OK)
-        return status;
-    options->transmit_weights_count = transmit_count;
-    options->transmit_weights_points = point_count;
-    options->transmit_weights = transmit_weights;
-    return DAS_OK;
+    return set_table(&options->transmit_weights, false, transmit_count, point_count, transmit_weights, "transmit_count",
+                     "transmit_weights", error);
 }
 
 das_status das_options_set_receive_weights(das_options *options, int64_t receive_count, int64_t point_count,
                                            const float *receive_weights, das_error *error)
 {
     DAS_REQUIRE_POINTER(options, error);
-    das_status status = check_table(receive_count, point_count, receive_weights, "receive_count", "receive_weights", error);
-    if (status == DAS_OK)
-        status = check_weights(receive_weights, receive_count, point_count, "receive_weights", error);
-    if (status != DAS_OK)
-        return status;
-    options->receive_weights_count = receive_count;
-    options->receive_weights_points = point_count;
-    options->receive_weights = receive_weights;
-    return DAS_OK;
+    return set_table(&options->receive_weights, false, receive_count, point_count, receive_weights, "receive_count",
+                     "receive_weights", error);
 }

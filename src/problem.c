@@ -11,6 +11,8 @@
 static const int64_t index_limit = INT32_MAX;
 /* Sample positions are doubles, which must resolve 1e-6 of a sample. */
 static const int64_t sample_limit = (int64_t)1 << 32;
+/* Samples beyond which the phase of a clamped sample means nothing, and might not even be a number. */
+static const double phase_limit = 0x1p50;
 /* Turns of phase a sample beyond which double cannot tell the phase. */
 static const double turns_limit = 1e3;
 
@@ -324,11 +326,11 @@ static bool is_reciprocal(const das_problem *p)
     return true;
 }
 
-static das_status check_table(int64_t count, int64_t points, int64_t expected, int64_t expected_points, const char *name,
-                              const char *of, das_error *error)
+static das_status check_table(const das_table *table, int64_t expected, int64_t expected_points, const char *name, const char *of,
+                              das_error *error)
 {
-    das_status status = check_count(count, expected, name, of, error);
-    return status != DAS_OK ? status : check_count(points, expected_points, name, "points of the grid", error);
+    das_status status = check_count(table->count, expected, name, of, error);
+    return status != DAS_OK ? status : check_count(table->points, expected_points, name, "points of the grid", error);
 }
 
 static das_status fill_options(const das_options *o, das_problem *p, das_error *error)
@@ -336,25 +338,21 @@ static das_status fill_options(const das_options *o, das_problem *p, das_error *
     DAS_REQUIRE(o->window == DAS_WINDOW_RECT || o->f_number > 0, error,
                 "window is set with f_number 0; expected an f_number above 0, or DAS_WINDOW_RECT");
     int64_t points = p->grid.point_count;
-    das_status status = check_table(o->transmit_times_count, o->transmit_times_points, p->transmit_count, points,
-                                    "transmit_times_s", "transmits", error);
+    das_status status = check_table(&o->transmit_times, p->transmit_count, points, "transmit_times_s", "transmits", error);
     if (status == DAS_OK)
-        status = check_table(o->receive_times_count, o->receive_times_points, p->receive_count, points, "receive_times_s",
-                             "receive elements", error);
+        status = check_table(&o->receive_times, p->receive_count, points, "receive_times_s", "receive elements", error);
     if (status == DAS_OK)
-        status = check_table(o->transmit_weights_count, o->transmit_weights_points, p->transmit_count, points,
-                             "transmit_weights", "transmits", error);
+        status = check_table(&o->transmit_weights, p->transmit_count, points, "transmit_weights", "transmits", error);
     if (status == DAS_OK)
-        status = check_table(o->receive_weights_count, o->receive_weights_points, p->receive_count, points, "receive_weights",
-                             "receive elements", error);
+        status = check_table(&o->receive_weights, p->receive_count, points, "receive_weights", "receive elements", error);
     if (status != DAS_OK)
         return status;
     p->interpolation = o->interpolation;
-    p->transmit_times_s = o->transmit_times;
-    p->receive_times_s = o->receive_times;
-    p->transmit_weights = o->transmit_weights;
-    p->receive_weights = o->receive_weights;
-    if (o->receive_weights == NULL && o->f_number > 0) {
+    p->transmit_times_s = o->transmit_times.values;
+    p->receive_times_s = o->receive_times.values;
+    p->transmit_weights = o->transmit_weights.values;
+    p->receive_weights = o->receive_weights.values;
+    if (p->receive_weights == NULL && o->f_number > 0) {
         p->f_number = o->f_number;
         p->window = o->window;
         p->window_parameter = o->window_parameter;
@@ -446,6 +444,48 @@ static das_status fill_image(const das_options *o, das_problem *p, das_error *er
     return check_overlap(p->image_shape, p->image_strides, error);
 }
 
+/* The first time beyond a limit, and what it is. */
+typedef struct late {
+    double limit, time;
+    const char *what;
+} late;
+
+static void look(late *found, const char *what, double time)
+{
+    if (found->what == NULL && !(fabs(time) <= found->limit))
+        *found = (late){found->limit, time, what};
+}
+
+/* With phases and clamped samples every time matters, however far outside the record: all must be in a range where sums of
+ * them have a phase. */
+static das_status check_phases(const das_options *o, const das_problem *p, das_error *error)
+{
+    if (p->demodulation_frequency_hz == 0 || p->outside != DAS_OUTSIDE_CLAMP)
+        return DAS_OK;
+    late found = {.limit = phase_limit / p->sampling_frequency_hz};
+    look(&found, "the largest of transmit_times_s", o->transmit_times.most);
+    look(&found, "the largest of receive_times_s", o->receive_times.most);
+    look(&found, "the way to the grid", das_grid_reach(&p->grid) / p->sound_speed_m_s);
+    for (int64_t r = 0; r < p->receive_count; r++) {
+        look(&found, "a receive delay", p->receive[r].delay_s);
+        for (int k = 0; k < 3; k++)
+            look(&found, "the way to a receive element", p->receive[r].position[k] / p->sound_speed_m_s);
+    }
+    for (int64_t t = 0; t < p->transmit_count; t++) {
+        look(&found, "a transmit delay", p->transmit[t].delay_s);
+        look(&found, "a start time", p->transmit[t].start_time_s);
+        look(&found, "the way from a transmit's origin", p->transmit[t].constant_s);
+        for (int k = 0; k < 3; k++) {
+            look(&found, "the way to a transmit's position", p->transmit[t].point[k] / p->sound_speed_m_s);
+            look(&found, "the way to a transmit's origin", p->transmit[t].origin[k] / p->sound_speed_m_s);
+        }
+    }
+    DAS_REQUIRE(found.what == NULL, error,
+                "%s is %g s; expected at most 2^50 samples, %g s, with a demodulation frequency and DAS_OUTSIDE_CLAMP", found.what,
+                found.time, found.limit);
+    return DAS_OK;
+}
+
 /* The input and 64 MiB; tables and point lists, which the caller chose, come on top. */
 static uint64_t default_budget(const das_problem *p)
 {
@@ -481,6 +521,8 @@ das_status das_problem_create(const das_acquisition *acquisition, const das_grid
         status = fill_elements(acquisition, problem, error);
     if (status == DAS_OK)
         status = fill_options(options, problem, error);
+    if (status == DAS_OK)
+        status = check_phases(options, problem, error);
     if (status == DAS_OK)
         status = fill_image(options, problem, error);
     if (status == DAS_OK)

@@ -552,6 +552,78 @@ static void contradictions(das_device *device)
     test_end();
 }
 
+/* Times so late that a clamped sample of theirs has no phase are refused; a little earlier the image is finite. */
+enum { LATE_TIMES = 8 };
+
+static void set_late(contract_scene *scene, int which, double late)
+{
+    static double times[SCENE_ELEMENTS * SCENE_POINTS]; /* borrowed */
+    const double source[3] = {0, 0, -late * 1540}, elements[SCENE_ELEMENTS][3] = {{0}, {late * 1540}};
+    const double origin[3] = {0, late * 1540, 0}, steps[9] = {late * 1540 / 4};
+    const int64_t counts[3] = {5, 1, 7};
+    memset(times, 0, sizeof times);
+    times[SCENE_POINTS + 3] = -late;
+    switch (which) {
+    case 0:
+        OK(das_options_set_transmit_times(scene->options, SCENE_TRANSMITS, SCENE_POINTS, times, E));
+        break;
+    case 1:
+        OK(das_options_set_receive_times(scene->options, SCENE_ELEMENTS, SCENE_POINTS, times, E));
+        break;
+    case 2:
+        OK(das_acquisition_set_receive_delays(scene->acquisition, SCENE_ELEMENTS, times + SCENE_POINTS, E));
+        break;
+    case 3:
+        OK(das_acquisition_set_start_times(scene->acquisition, 1, times + SCENE_POINTS + 3, E));
+        break;
+    case 4:
+        OK(das_acquisition_set_receive_elements(scene->acquisition, SCENE_ELEMENTS, &elements[0][0], E));
+        break;
+    case 5:
+        OK(das_acquisition_clear_transmits(scene->acquisition, E));
+        for (int t = 0; t < SCENE_TRANSMITS; t++)
+            OK(das_acquisition_add_diverging_transmit(scene->acquisition, source, NULL, E));
+        break;
+    default:
+        das_grid_destroy(&scene->grid);
+        OK(das_grid_create_cartesian(which == 6 ? origin : (const double[3]){0}, steps, counts, &scene->grid, E));
+        break;
+    }
+}
+
+static void late_times(das_device *device)
+{
+    static const char *const names[LATE_TIMES] = {"transmit_times_s", "receive_times_s",  "receive delay", "start time",
+                                                  "receive element",  "transmit's", "grid",          "grid"};
+    contract_scene scene;
+    test_begin("times that leave a clamped sample without a phase are refused");
+    for (int which = 0; which < LATE_TIMES; which++) {
+        float image[2 * SCENE_PIXELS], data[2 * SCENE_VALUES];
+        das_plan *plan = NULL;
+        for (int i = 0; i < 2 * SCENE_VALUES; i++)
+            data[i] = 1;
+        for (int kind = 0; kind < 4; kind++) {
+            double late = kind == 0 ? 1e300 : 0x1p49 / 20e6; /* kind 1: allowed; 2, 3: without phase, without clamp */
+            CASE(OK(das_acquisition_set_data(scene.acquisition, DAS_TYPE_CF32, SCENE_SAMPLES, E)))
+            {
+                OK(das_acquisition_set_demodulation_frequency(scene.acquisition, kind == 2 ? 0 : 5e6, E));
+                OK(das_options_set_outside(scene.options, kind == 3 ? DAS_OUTSIDE_ZERO : DAS_OUTSIDE_CLAMP, E));
+                set_late(&scene, which, kind >= 2 ? 1e290 : late);
+                if (kind == 0) {
+                    PLAN_REFUSED(ARGUMENT, names[which], NULL);
+                } else if (OK(das_plan_create(device, scene.acquisition, scene.grid, scene.options, &plan, E))) {
+                    memset(image, 0xFF, sizeof image);
+                    OK(das_reconstruct_host(plan, data, sizeof data, image, sizeof image, NULL, E));
+                    for (int i = 0; i < 2 * SCENE_PIXELS; i++)
+                        EXPECT_MSG(image[i] == image[i], "%s, kind %d: value %d is not a number", names[which], kind, i);
+                }
+                das_plan_destroy(&plan);
+            }
+        }
+    }
+    test_end();
+}
+
 static void strides(das_device *device)
 {
     contract_scene scene;
@@ -859,6 +931,7 @@ static void plans(const char *name)
     incomplete_plans(device);
     mismatched_counts(device);
     contradictions(device);
+    late_times(device);
     strides(device);
     too_large(device);
     das_device_destroy(&device);
