@@ -91,7 +91,7 @@ das_status das_acquisition_set_receive_normals(das_acquisition *acquisition, int
 {
     DAS_REQUIRE_POINTER(acquisition, error);
     if (normals == NULL)
-        return set_optional(&acquisition->normals, &acquisition->normal_count, NULL, 0, "normals", error);
+        return set_optional(&acquisition->normals, &acquisition->normal_count, NULL, count, "normals", error);
     double *unit = NULL;
     int64_t unit_count = 0;
     das_status status = set_array(&unit, &unit_count, normals, count, 3, "normals", error);
@@ -379,6 +379,8 @@ das_status das_acquisition_set_pair_weights(das_acquisition *acquisition, int64_
 {
     DAS_REQUIRE_POINTER(acquisition, error);
     if (weights == NULL) {
+        DAS_REQUIRE(transmit_count == 0 && receive_count == 0, error,
+                    "weights is NULL with counts %" PRId64 " and %" PRId64 "; expected weights, or 0 and 0", transmit_count, receive_count);
         free(acquisition->pair_weights);
         acquisition->pair_weights = NULL;
         acquisition->pair_weight_transmits = acquisition->pair_weight_receives = 0;

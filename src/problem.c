@@ -418,8 +418,8 @@ static das_status fill_image(const das_options *o, das_problem *p, das_error *er
     for (int k = 0; k < 3; k++)
         p->image_shape[5 - k] = p->grid.counts[k];
     bool fits = true;
+    p->image_first = o->image_first;
     if (o->image_strides_set) {
-        p->image_first = o->image_first;
         memcpy(p->image_strides, o->image_strides, sizeof p->image_strides);
         for (int k = 0; k < 6; k++)
             fits = fits && p->image_strides[k] != INT64_MIN;

@@ -113,6 +113,8 @@ static void pairs_of(das_acquisition *a)
     const double bad[4] = {1, 1, 1, NAN};
     const int64_t index[2] = {0, 1}, negative[2] = {0, -4};
     REFUSED(das_acquisition_set_pair_weights(NULL, 1, 1, zeros, E), ARGUMENT, "acquisition", "NULL");
+    REFUSED(das_acquisition_set_pair_weights(a, 1, 1, NULL, E), ARGUMENT, "weights", "NULL");
+    REFUSED(das_acquisition_set_receive_normals(a, 3, NULL, E), ARGUMENT, "normals", "NULL");
     REFUSED(das_acquisition_set_pair_weights(a, 0, 1, zeros, E), ARGUMENT, "transmit_count", "0");
     REFUSED(das_acquisition_set_pair_weights(a, 1, -2, zeros, E), ARGUMENT, "receive_count", "-2");
     REFUSED(das_acquisition_set_pair_weights(a, 2, 2, bad, E), ARGUMENT, "weights", "nan");

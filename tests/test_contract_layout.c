@@ -89,13 +89,18 @@ static int64_t place(int64_t first, const int64_t strides[6], const int64_t shap
     return at;
 }
 
-/* The image through strides holds what the compact one does, and nothing else was written. */
+/* The image through strides (NULL: compact) holds what the compact one does, and nothing else was written. */
 static void expect_strided(das_device *device, int64_t first, const int64_t strides[6], const int64_t shape[6], const float *compact,
                            size_t elements, size_t bytes_expected, int line)
 {
     das_plan *plan = NULL;
     das_plan_info info = {.struct_size = sizeof info};
+    int64_t packed[6] = {0, 0, 0, 0, 0, 1};
+    for (int k = 4; k >= 0; k--)
+        packed[k] = packed[k + 1] * shape[k + 1];
     OK(das_options_set_image_strides(scene.options, first, strides, E));
+    if (strides == NULL)
+        strides = packed;
     if (!OK(das_plan_create(device, scene.acquisition, scene.grid, scene.options, &plan, E)))
         return;
     OK(das_plan_get_info(plan, &info, E));
@@ -155,6 +160,7 @@ static void image_strides(const char *name)
     const int64_t kept_strides[6] = {1, 2, 5, 30, 0, 6};
     if (contract_scene_image(&scene, device, compact)) {
         expect_strided(device, 0, plain, shape, compact, SCENE_PIXELS, 70 * 4, __LINE__);
+        expect_strided(device, 9, NULL, shape, compact, SCENE_PIXELS, (9 + 70) * 4, __LINE__);
         expect_strided(device, 7, gaps, shape, compact, SCENE_PIXELS, (7 + 200 + 120 + 12 + 1) * 4, __LINE__);
         expect_strided(device, 0, transposed, shape, compact, SCENE_PIXELS, (1 + 12 + 56 + 1) * 4, __LINE__);
         expect_strided(device, 69, backwards, shape, compact, SCENE_PIXELS, 70 * 4, __LINE__);

@@ -98,10 +98,11 @@
  *         free: plans, buffers, queues, events and runs keep their device
  *         alive. Input arrays are copied unless a call says "borrowed".
  * Threads Devices and plans may be used from any number of threads at once.
- *         A queue, acquisition, grid, options or run object by one thread at a
- *         time. Ordering the concurrent use of a buffer is up to the caller.
+ *         A queue, event, acquisition, grid, options or run object by one thread
+ *         at a time. Ordering the concurrent use of a buffer is up to the caller.
  *         Callbacks may come from any thread and must not call das_*.
- * Fork    In a forked child the CPU device works; others give DAS_ERROR_FORKED.
+ * Fork    In a forked child the CPU device works, also when other threads of the
+ *         parent were at work with it; other devices give DAS_ERROR_FORKED.
  * Since   Every function here is since 0.1 unless it says otherwise.
  */
 #ifndef DAS_DAS_H
@@ -231,6 +232,7 @@ DAS_API das_status das_device_open_cuda(void *cu_context, const das_device_optio
 DAS_API das_status das_device_open_opencl(void *cl_context, void *cl_device_id, const das_device_options *options,
                                           das_device **device, das_error *error);
 
+/* What das_device_list() says of it. */
 DAS_API das_status das_device_get_info(const das_device *device, das_device_info *info, das_error *error);
 DAS_API void das_device_destroy(das_device **device);
 
@@ -306,23 +308,23 @@ typedef struct das_acquisition das_acquisition;
 DAS_API das_status das_acquisition_create(das_acquisition **acquisition, das_error *error);
 DAS_API void das_acquisition_destroy(das_acquisition **acquisition);
 
-/* Positions of the receive elements, positions_m[count][3], count >= 1. */
+/* Positions of the receive elements, positions_m[count][3], count >= 1. A plan takes
+ * at most 2^31 - 1 elements, as many transmits, and as many pairs of them. */
 DAS_API das_status das_acquisition_set_receive_elements(das_acquisition *acquisition, int64_t count, const double *positions_m,
                                                         das_error *error);
 
 /* Directions the elements look, normals[count][3], normalised by the library;
- * used by the f-number aperture. Default +z. NULL restores the default. `count`
- * must equal the number of elements when the plan is made (here and below). */
+ * used by the f-number aperture. Default +z. `count` must equal the number of
+ * elements when the plan is made. Here and in the setters of weights, delays and
+ * start times below, NULL with count 0 restores the default. */
 DAS_API das_status das_acquisition_set_receive_normals(das_acquisition *acquisition, int64_t count, const double *normals,
                                                        das_error *error);
 
-/* Weight of each element (default 1). An element of weight 0 is never read. Here
- * and in the setters of delays, weights and start times below, NULL with count 0
- * restores the default. */
+/* Weight of each element (default 1), finite. An element of weight 0 is never read. */
 DAS_API das_status das_acquisition_set_receive_weights(das_acquisition *acquisition, int64_t count, const double *weights,
                                                        das_error *error);
 
-/* Delay d_r of each element (default 0), for cables and lenses. */
+/* Delay d_r of each element (default 0), finite, of any sign; for cables and lenses. */
 DAS_API das_status das_acquisition_set_receive_delays(das_acquisition *acquisition, int64_t count, const double *delays_s,
                                                       das_error *error);
 
@@ -390,8 +392,9 @@ DAS_API das_status das_acquisition_set_sound_speed(das_acquisition *acquisition,
 DAS_API das_status das_acquisition_set_demodulation_frequency(das_acquisition *acquisition, double demodulation_frequency_hz,
                                                               das_error *error);
 
-/* Element type (DAS_TYPE_I8 to DAS_TYPE_CF32) and samples a record, >= 1.
- * DAS_TYPE_F64 is rounded to float unless the precision is double. */
+/* Element type (DAS_TYPE_I8 to DAS_TYPE_CF32) and samples a record, >= 1 (a plan
+ * takes at most 2^32). DAS_TYPE_F64 is rounded to float unless the precision is
+ * double. */
 DAS_API das_status das_acquisition_set_data(das_acquisition *acquisition, das_type type, int64_t sample_count,
                                             das_error *error);
 
@@ -413,7 +416,8 @@ DAS_API das_status das_acquisition_set_data_strides(das_acquisition *acquisition
 /* Weight of every pair, weights[transmit_count][receive_count] (default 1). A
  * pair of weight 0 is never read. The product of a pair's weights (its own, its
  * transmit's and its element's) must be 0 or lie in the range of float, 1.2e-38 to
- * 3.4e38 (of double with precision double). NULL restores the default. Not with traces. */
+ * 3.4e38 (of double with precision double). NULL with counts 0 restores the default.
+ * Not with traces. */
 DAS_API das_status das_acquisition_set_pair_weights(das_acquisition *acquisition, int64_t transmit_count,
                                                     int64_t receive_count, const double *weights, das_error *error);
 
@@ -499,7 +503,7 @@ enum {
 };
 DAS_API das_status das_options_set_window(das_options *options, das_window window, double parameter, das_error *error);
 
-/* Any window: count >= 2 finite values evenly over q = 0..1, linear in between. */
+/* Any window: 2 to 65536 finite values evenly over q = 0..1, linear in between. */
 DAS_API das_status das_options_set_window_table(das_options *options, int64_t count, const double *values, das_error *error);
 
 /* What each output value is divided by; default nothing. Count: the number of
@@ -515,7 +519,9 @@ DAS_API das_status das_options_set_keep_transmit(das_options *options, int32_t k
 DAS_API das_status das_options_set_keep_receive(das_options *options, int32_t keep, das_error *error);
 
 /* Sample positions outside 0..N-1: contribute 0 (default; 1e-3 of a sample beyond
- * counts as the edge), or are clamped to the record. */
+ * counts as the edge), or are clamped to the record. With a demodulation frequency
+ * a clamped sample turns with its true time: times, delays and ways must then be
+ * below 2^50 samples, or the plan gives DAS_ERROR_ARGUMENT. */
 typedef int32_t das_outside;
 enum { DAS_OUTSIDE_ZERO = 0, DAS_OUTSIDE_CLAMP = 1 };
 DAS_API das_status das_options_set_outside(das_options *options, das_outside outside, das_error *error);
@@ -536,7 +542,7 @@ DAS_API das_status das_options_set_image_type(das_options *options, das_type typ
 /* Where image element (f, t, r, i2, i1, i0) is, in elements from the start of the
  * image: first + the dot product with strides[6], in that order. Strides may be
  * negative, but must nest: each larger than all that the smaller ones reach, so that
- * no elements overlap. NULL: compact (default). */
+ * no elements overlap. NULL: compact (default), from first on. */
 DAS_API das_status das_options_set_image_strides(das_options *options, int64_t first, const int64_t strides[6],
                                                  das_error *error);
 
@@ -602,7 +608,8 @@ typedef struct das_plan_info {
 } das_plan_info;
 
 /* What das_plan_create() would give, without allocating device memory. Statuses
- * of das_plan_create(). */
+ * of das_plan_create(). Both take, until they return, host memory beyond that of
+ * the info: 24 bytes a (transmit, receive) pair and a copy of a list of points. */
 DAS_API das_status das_plan_query(das_device *device, const das_acquisition *acquisition, const das_grid *grid,
                                   const das_options *options, das_plan_info *info, das_error *error);
 
@@ -679,8 +686,8 @@ DAS_API das_status das_run_get_timing(const das_run *run, das_timing *timing, da
  * when it is done. data and image are laid out as the plan says; data_bytes and
  * image_bytes are the sizes of the arrays, at least what the plan's info says for
  * the frames in question (more is no error). The CPU works in place; on a GPU
- * buffers are made for the call: for many calls use the explicit way below. run may be NULL. Image elements that the strides skip
- * are left alone. Any thread. DAS_ERROR_CANCELLED, FORKED, DEVICE_LOST. */
+ * buffers are made for the call: for many calls use the explicit way below. run may
+ * be NULL. Image elements that the strides skip are left alone. Any thread. DAS_ERROR_CANCELLED, FORKED, DEVICE_LOST. */
 DAS_API das_status das_reconstruct_host(das_plan *plan, const void *data, size_t data_bytes, void *image, size_t image_bytes,
                                         das_run *run, das_error *error);
 
