@@ -7,6 +7,7 @@
 
 static struct {
     pthread_mutex_t mutex;
+    das_lock_owner mutex_of;
     bool loaded;
     das_opencl_api api;
     const das_opencl_api *replacement;
@@ -43,10 +44,19 @@ static das_status load_library(das_error *error)
     return status;
 }
 
+static void lock(void)
+{
+    if (das_locks_inherited(&das_opencl_library.mutex_of)) {
+        pthread_mutex_init(&das_opencl_library.mutex, NULL);
+        das_locks_renewed(&das_opencl_library.mutex_of);
+    }
+    pthread_mutex_lock(&das_opencl_library.mutex);
+}
+
 const das_opencl_api *das_opencl_load(das_error *error)
 {
     const das_opencl_api *api;
-    pthread_mutex_lock(&das_opencl_library.mutex);
+    lock();
     api = das_opencl_library.replacement;
     if (api == NULL && (das_opencl_library.loaded || load_library(error) == DAS_OK))
         api = &das_opencl_library.api;
@@ -56,7 +66,7 @@ const das_opencl_api *das_opencl_load(das_error *error)
 
 void das_opencl_use_api(const das_opencl_api *api)
 {
-    pthread_mutex_lock(&das_opencl_library.mutex);
+    lock();
     das_opencl_library.replacement = api;
     pthread_mutex_unlock(&das_opencl_library.mutex);
 }

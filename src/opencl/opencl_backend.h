@@ -15,7 +15,7 @@ typedef struct das_opencl_device {
     cl_context context;
     bool gpu;
     bool fp64;
-    bool nvidia;
+    uint32_t nvidia; /* major compute capability, 0 elsewhere */
     bool profiling;
     uint64_t memory_bytes;
     uint64_t local_bytes;
@@ -23,7 +23,7 @@ typedef struct das_opencl_device {
     size_t max_group;
     size_t max_items; /* along the first axis of a group */
     uint32_t units;
-    cl_command_queue service; /* for mapping and for compiling ahead */
+    cl_command_queue service; /* for mapping and for launching ahead */
     pthread_mutex_t service_mutex;
 } das_opencl_device;
 
@@ -160,11 +160,15 @@ typedef struct das_opencl_fast {
     /* tiles */
     int32_t threads, points, window, half_window;
     bool constant; /* elements in constant memory */
+    bool line;     /* sources and elements share y and z, and axis[1] is across */
     int32_t axis[3], tiles[2], slow_a;
     /* patches */
     int64_t patch[3];
     int32_t patches; /* along axis 0, of a work item */
 } das_opencl_fast;
+
+/* DAS_MAGIC_BITS of opencl_fast.cl. An argument of the kernel, because compilers take constants apart. */
+#define DAS_OPENCL_MAGIC_BITS 0x4B400000
 
 /* What plan_query decides and plan_create carries out. */
 typedef struct das_opencl_choice {
@@ -172,6 +176,8 @@ typedef struct das_opencl_choice {
     bool listed;          /* pairs from a list, else all of them with weight 1 */
     bool streamed;        /* tables stay in host memory and travel chunk by chunk */
     int32_t frames;       /* summed side by side */
+    int32_t block_rows;   /* of opencl_block.cl: transmits at a time; 0 where pairs are formed one by one */
+    int32_t lanes;        /* points a work item of it */
     int64_t planes;       /* images kept: of transmits times of receive elements */
     int64_t chunk_points; /* points a chunk of the tables, or all */
     int64_t chunks;
@@ -182,7 +188,8 @@ typedef struct das_opencl_choice {
 typedef struct das_opencl_plan {
     das_opencl_choice choice;
     cl_program program;
-    size_t local;
+    const char *sum_name, *pack_name; /* of its kernels */
+    size_t local, local_pack; /* work items of a group */
     uint64_t launch_terms; /* most terms of a launch */
     cl_mem reals, longs, elements, waves, kinds, pair_offset, pair_weight, pair_of, pair_first, values, window;
     cl_mem weights; /* float[transmit][receive], of a weighted fast path */
@@ -202,6 +209,7 @@ das_status das_opencl_plan_create(das_plan *plan, const das_problem *problem, da
 void das_opencl_plan_destroy(das_plan *plan);
 das_status das_opencl_slot_create(das_plan *plan, das_slot *slot, das_error *error);
 void das_opencl_slot_destroy(das_plan *plan, das_slot *slot);
+das_status das_opencl_warm_up(das_plan *plan, das_slot *slot, das_error *error);
 das_status das_opencl_reconstruct(das_plan *plan, das_slot *slot, das_queue *queue, const das_work *work, das_error *error);
 
 /* ---- opencl_fast.c ---- */
@@ -233,5 +241,6 @@ das_opencl_text das_opencl_source_real(void);    /* das_real as a pair of floats
 das_opencl_text das_opencl_source_kernel(void);  /* kernel.h */
 das_opencl_text das_opencl_source_kernels(void); /* opencl_kernels.cl */
 das_opencl_text das_opencl_source_fast(void);    /* opencl_fast.cl */
+das_opencl_text das_opencl_source_block(void);   /* opencl_block.cl */
 
 #endif

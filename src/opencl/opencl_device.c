@@ -152,15 +152,16 @@ static bool is_pocl(const das_opencl_api *cl, cl_platform_id platform)
            used < sizeof text && (strstr(text, "PoCL") != NULL || strstr(text, "pocl") != NULL);
 }
 
-/* PoCL has no devices where it cannot make its cache folder, with a read-only home for instance: a private
- * folder for temporary files then serves. The variable is set only while PoCL looks at it. */
+/* PoCL has no devices where it cannot make its cache folder, which is the case with a home that cannot be written: a private
+ * folder for temporary files then serves. PoCL takes it from the environment only, where it is set while PoCL looks at it;
+ * a host whose other threads use the environment meanwhile should set POCL_CACHE_DIR or XDG_CACHE_HOME itself. */
 static cl_int pocl_devices_elsewhere(const das_opencl_api *cl, cl_platform_id platform, cl_uint *count)
 {
-    const char *parent = getenv("TMPDIR");
+    const char *parent = getenv("TMPDIR"), *home = getenv("HOME");
     char path[512];
     struct stat about;
     cl_int code;
-    if (getenv("POCL_CACHE_DIR") != NULL)
+    if (getenv("POCL_CACHE_DIR") != NULL || getenv("XDG_CACHE_HOME") != NULL || home == NULL || access(home, W_OK) == 0)
         return CL_DEVICE_NOT_FOUND;
     if (parent == NULL || parent[0] == '\0')
         parent = "/tmp";
@@ -379,7 +380,8 @@ static void read_limits(const das_opencl_api *cl, das_opencl_device *opened)
     device_value(cl, opened->id, CL_DEVICE_QUEUE_PROPERTIES, &properties, sizeof properties);
     opened->profiling = (properties & CL_QUEUE_PROFILING_ENABLE) != 0;
     opened->fp64 = has_fp64(cl, opened->id);
-    opened->nvidia = has_extension(cl, opened->id, "cl_nv_compiler_options");
+    if (has_extension(cl, opened->id, "cl_nv_compiler_options") && has_extension(cl, opened->id, "cl_nv_device_attribute_query"))
+        device_value(cl, opened->id, CL_DEVICE_COMPUTE_CAPABILITY_MAJOR_NV, &opened->nvidia, sizeof opened->nvidia);
     device_value(cl, opened->id, CL_DEVICE_LOCAL_MEM_SIZE, &opened->local_bytes, sizeof opened->local_bytes);
     device_value(cl, opened->id, CL_DEVICE_MAX_MEM_ALLOC_SIZE, &opened->max_buffer_bytes, sizeof opened->max_buffer_bytes);
     device_value(cl, opened->id, CL_DEVICE_MAX_COMPUTE_UNITS, &opened->units, sizeof opened->units);

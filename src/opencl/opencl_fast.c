@@ -45,17 +45,36 @@ static double radius(const das_problem *problem, const int64_t points[3])
     return sqrt(most) * problem->sampling_frequency_hz / problem->sound_speed_m_s;
 }
 
+/* Whether sources and elements share y and z and the grid's axis `across` is across the line that they form. */
+static bool on_line(const das_problem *problem, int across)
+{
+    const double *at = problem->receive[0].position;
+    if (problem->grid.steps[across][0] != 0)
+        return false;
+    for (int64_t r = 0; r < problem->receive_count; r++)
+        if (problem->receive[r].position[1] != at[1] || problem->receive[r].position[2] != at[2])
+            return false;
+    for (int64_t t = 0; t < problem->transmit_count; t++) {
+        const das_transmit *transmit = &problem->transmit[t];
+        if ((transmit->kind != DAS_TRANSMIT_ELEMENT && transmit->kind != DAS_TRANSMIT_DIVERGING) || transmit->point[1] != at[1] ||
+            transmit->point[2] != at[2])
+            return false;
+    }
+    return true;
+}
+
 /* Tiles of a GPU; the third axis, along which they are one point thick, is the shortest. */
 static bool choose_tile(const das_opencl_device *device, const das_problem *problem, das_opencl_fast *fast)
 {
     const int64_t *counts = problem->grid.counts;
-    /* Threads, points a thread, transmits a block: the first that fits. Only NVIDIA's GPUs have registers for the
-     * first, which is slower there for entries of two words. */
+    /* Threads, points a thread, transmits a block: the first that fits; those with `nvidia` measured on an H200. */
     static const struct {
         int32_t threads, points, rows;
-    } shapes[] = {{256, 4, 32}, {256, 2, 16}, {256, 2, 8}};
+        bool nvidia, nearest; /* there only; for nearest only */
+    } shapes[] = {{256, 4, 16, true, true}, {128, 4, 16, true, false}, {256, 2, 16, false, false}, {256, 2, 8, false, false}};
+    const bool nearest = problem->interpolation == DAS_INTERPOLATION_NEAREST;
     int64_t points[3] = {1, 1, 1};
-    uint64_t entry = problem->interpolation == DAS_INTERPOLATION_NEAREST ? 4 : 8, local;
+    uint64_t local;
     int thin = 0;
     double half;
     for (int k = 1; k < 3; k++)
@@ -67,9 +86,17 @@ static bool choose_tile(const das_opencl_device *device, const das_problem *prob
     /* A tile is 32 points wide and takes a block of transmits at once. */
     if (problem->transmit_count < 4 || counts[fast->axis[0]] < 8 || counts[fast->axis[1]] < 8)
         return false;
-    for (size_t shape = device->nvidia && entry == 4 ? 0 : 1;; shape++) {
+    if (!on_line(problem, fast->axis[1]) && on_line(problem, fast->axis[0])) {
+        fast->axis[0] = fast->axis[1];
+        fast->axis[1] = thin == 0 ? 1 : 0;
+    }
+    fast->line = on_line(problem, fast->axis[1]);
+    for (size_t shape = 0;; shape++) {
+        const bool copied = device->nvidia >= 8;
         if (shape == sizeof shapes / sizeof shapes[0])
             return false;
+        if ((shapes[shape].nvidia && device->nvidia == 0) || (shapes[shape].nearest && !nearest))
+            continue;
         fast->threads = shapes[shape].threads;
         fast->points = shapes[shape].points;
         fast->rows = shapes[shape].rows;
@@ -77,14 +104,15 @@ static bool choose_tile(const das_opencl_device *device, const das_problem *prob
             continue;
         points[fast->axis[0]] = 32;
         points[fast->axis[1]] = fast->threads / 32 * fast->points;
-        /* |s(p) - s(middle)| is at most two radii, the references are off by half a sample each; a tap more. */
-        half = 2 * radius(problem, points) + 1 + 1;
+        /* |s(p) - s(middle)| is at most two radii; references are multiples of 4, 2 off at most each; a tap more. */
+        half = 2 * radius(problem, points) + 4 + 2;
         if (!(half <= 250))
             continue;
-        fast->half_window = (int32_t)ceil(half);
-        fast->window = (2 * fast->half_window + 2 + 3) / 4 * 4;
-        local = 2 * (uint64_t)fast->rows * (uint64_t)fast->window * entry + 4 * (uint64_t)fast->rows +
-                4 * (uint64_t)problem->receive_count + 512;
+        fast->half_window = ((int32_t)ceil(half) + 3) / 4 * 4;
+        fast->window = (fast->half_window + (int32_t)ceil(half) + 4 + 3) / 4 * 4;
+        /* Stages, what is copied for the next, and the tables of opencl_fast.cl. */
+        local = (uint64_t)fast->rows * (uint64_t)fast->window * (nearest ? copied ? 16 : 8 : copied ? 20 : 16) + 20 * (uint64_t)fast->rows +
+                (fast->line ? 32 : 16) * (uint64_t)problem->receive_count + 512;
         if (local <= device->local_bytes)
             break;
     }
@@ -138,14 +166,18 @@ static bool choose_patch(const das_opencl_device *device, const das_problem *pro
     return true;
 }
 
-/* Rows that transmits first .. end - 1 pack to. */
+/* Rows that transmits first .. end - 1 pack to; see das_packed_row() in opencl_fast.cl. */
 static uint64_t packed_rows(const das_opencl_fast *fast, int64_t receives, int64_t first, int64_t end)
 {
+    const int64_t group = fast->path == DAS_OPENCL_TILE ? 8 : 1;
+    int64_t rows = 0;
     if (fast->shared)
         return (uint64_t)receives;
     if (!fast->folded)
         return (uint64_t)(end - first) * (uint64_t)receives;
-    return (uint64_t)((end - first) * receives - (end * (end - 1) - first * (first - 1)) / 2);
+    for (int64_t n = first; n < end; n++)
+        rows += receives - n / group * group;
+    return (uint64_t)rows;
 }
 
 void das_opencl_fast_choose(const das_opencl_device *device, const das_problem *problem, uint64_t bytes, das_opencl_fast *fast,
@@ -164,6 +196,8 @@ void das_opencl_fast_choose(const das_opencl_device *device, const das_problem *
           (fast->path == DAS_OPENCL_PATCH ? 4 * 3 * PATCH : 0);
     available = bytes + own < problem->memory_budget ? (problem->memory_budget - bytes - own) / (uint64_t)problem->slots : 0;
     available = available < device->max_buffer_bytes ? available : device->max_buffer_bytes;
+    if (fast->path == DAS_OPENCL_TILE) /* places in it are 32-bit numbers */
+        available = available < (uint64_t)INT32_MAX * 4 ? available : (uint64_t)INT32_MAX * 4;
     for (int64_t chunks = 1;; chunks++) {
         int64_t blocks = (transmits - 1) / fast->rows + 1;
         fast->transmits = (blocks - 1) / chunks * fast->rows + fast->rows;

@@ -12,17 +12,42 @@
 #define DAS_MAGIC 12582912.0f /* 1.5 2^23: adding it rounds to a whole number, which its low bits then hold */
 #define DAS_MAGIC_BITS 0x4B400000
 
+/* NVIDIA's compiler takes PTX. */
+#if defined(__NV_CL_C_VERSION) && !defined(DAS_PLAIN)
+#define DAS_ASM 1
+inline float das_root_estimate(float x)
+{
+    float y;
+    asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+#define DAS_ROOT_ESTIMATE(x) das_root_estimate(x)
+#else
+#define DAS_ASM 0
+#define DAS_ROOT_ESTIMATE(x) rsqrt(x)
+#endif
+
 /* Folded into the reciprocal pair. */
-inline bool das_skipped(long n, long k)
+inline bool das_before_pair(long n, long k)
 {
     return DAS_FOLDED ? k < n : false;
 }
 
-/* Row of transmit n, element k in the packed data that start with transmit `first`. */
+/* Has no row: the rows of a group of transmits start with the same element, the group's first; those before a pair of its
+ * own hold zeros. */
+#define DAS_PACK_GROUP (DAS_FAST == 1 ? 8 : 1)
+inline bool das_skipped(long n, long k)
+{
+    return das_before_pair(n / DAS_PACK_GROUP * DAS_PACK_GROUP, k);
+}
+
+/* Row of transmit n, element k in the packed data that start with transmit `first`, which then starts a group. */
 inline long das_packed_row(long n, long k, long first, long receives)
 {
 #if DAS_FOLDED
-    return (n - first) * receives - (n * (n - 1) - first * (first - 1)) / 2 + (k - n);
+    const long group = n / DAS_PACK_GROUP * DAS_PACK_GROUP, groups = (group - first) / DAS_PACK_GROUP;
+    return DAS_PACK_GROUP * (groups * (receives - first) - DAS_PACK_GROUP * (groups * (groups - 1) / 2)) +
+           (n - group) * (receives - group) + (k - group);
 #else
     return (n - first) * receives + k;
 #endif
@@ -43,47 +68,64 @@ inline float das_pack_sample(__global const das_part *data, __global const float
                 offset);
 }
 
-/* Sample, element and transmit along the three axes. `at` is where the frame starts. */
+/* Sample, element and transmit along the three axes; a work item packs DAS_PACK_EACH samples, a group apart. `at` is where
+ * the frame starts. */
+#define DAS_PACK_EACH 4
+inline long das_pack_column(int i)
+{
+    return ((long)get_group_id(0) * DAS_PACK_EACH + i) * (long)get_local_size(0) + (long)get_local_id(0);
+}
+
 __kernel void das_pack(__global const das_part *restrict data, __global float *restrict packed,
                        __global const float *restrict weights, __global const long *restrict longs,
                        __global const das_real *restrict reals, long at, long first, long stride)
 {
-    long column = (long)get_global_id(0), k = (long)get_global_id(1), n = first + (long)get_global_id(2);
-    long sample = column - DAS_WINDOW_LEAD;
-    float offset = (float)das_real_value(reals[REAL_OFFSET]), v = 0.0f;
-    if (column >= stride || das_skipped(n, k))
+    const long k = (long)get_global_id(1), n = first + (long)get_global_id(2), last = longs[LONG_LAST];
+    const float offset = (float)das_real_value(reals[REAL_OFFSET]);
+    float v[DAS_PACK_EACH];
+    int i;
+    if (das_skipped(n, k))
         return;
-    if (sample >= 0 && sample <= longs[LONG_LAST]) {
-        v = das_pack_sample(data, weights, longs, at, n, k, sample, offset);
-        if (DAS_FOLDED != 0 && k > n)
-            v += das_pack_sample(data, weights, longs, at, k, n, sample, offset);
+#pragma unroll
+    for (i = 0; i < DAS_PACK_EACH; i++) {
+        const long sample = das_pack_column(i) - DAS_WINDOW_LEAD;
+        const bool inside = sample >= 0 && sample <= last && !das_before_pair(n, k);
+        v[i] = inside ? das_pack_sample(data, weights, longs, at, n, k, sample, offset) : 0.0f;
+        if (DAS_FOLDED != 0 && inside && k > n)
+            v[i] += das_pack_sample(data, weights, longs, at, k, n, sample, offset);
     }
-    packed[das_packed_row(n, k, first, longs[LONG_RECEIVES]) * stride + column] = v;
+    packed += das_packed_row(n, k, first, longs[LONG_RECEIVES]) * stride;
+#pragma unroll
+    for (i = 0; i < DAS_PACK_EACH; i++)
+        if (das_pack_column(i) < stride)
+            packed[das_pack_column(i)] = v[i];
 }
 
 /* The same for records that all transmits share: one row an element. */
 __kernel void das_pack_shared(__global const das_part *restrict data, __global float *restrict packed,
                               __global const long *restrict longs, __global const das_real *restrict reals, long at, long stride)
 {
-    long column = (long)get_global_id(0), k = (long)get_global_id(1), sample = column - DAS_WINDOW_LEAD;
-    if (column >= stride)
-        return;
-    packed[k * stride + column] =
-        sample >= 0 && sample <= longs[LONG_LAST]
-            ? (float)das_load(data, at + longs[LONG_FIRST] + k * longs[LONG_RECEIVE] + sample * longs[LONG_SAMPLE]) -
-                  (float)das_real_value(reals[REAL_OFFSET])
-            : 0.0f;
+    const long k = (long)get_global_id(1);
+    int i;
+    for (i = 0; i < DAS_PACK_EACH; i++) {
+        const long column = das_pack_column(i), sample = column - DAS_WINDOW_LEAD;
+        if (column < stride)
+            packed[k * stride + column] =
+                sample >= 0 && sample <= longs[LONG_LAST]
+                    ? (float)das_load(data, at + longs[LONG_FIRST] + k * longs[LONG_RECEIVE] + sample * longs[LONG_SAMPLE]) -
+                          (float)das_real_value(reals[REAL_OFFSET])
+                    : 0.0f;
+    }
 }
 
-/* A square root good to 1e-13: with double one Newton step from a float's. */
+/* A square root good to 1e-12, of x in 1e-30 .. 1e30 with double: one Newton step from a float's. */
 inline das_real das_root(das_real x)
 {
 #if DAS_FP64
-    /* Exponents are moved by hand: conversions between double and float are slow. x is below 1e30. */
-    const double y = x + 1e-30;
-    const float f = rsqrt(as_float((uint)((as_ulong(y) - 0x3800000000000000ul) >> 29)));
-    const double r = as_double(((ulong)as_uint(f) << 29) + 0x3800000000000000ul), g = y * r;
-    return fma(fma(-g, g, y), 0.5 * r, g);
+    /* Exponents are moved by hand: conversions between double and float are slow. */
+    const float f = DAS_ROOT_ESTIMATE(as_float((as_uint2(x).s1 << 3) + 0x40000000u));
+    const double r = as_double(((ulong)as_uint(f) << 29) + 0x3800000000000000ul), g = x * r;
+    return fma(fma(-g, g, x), 0.5 * r, g);
 #else
     return das_real_sqrt(x);
 #endif
@@ -95,7 +137,7 @@ inline das_real das_fast_delay(int wave, das_vector p, __global const das_real *
     das_vector d = das_vector_sub(p, das_vector_load(of + WAVE_POINT));
     das_real path = DAS_REAL(0.0);
     if (wave == DAS_WAVE_POINT)
-        path = das_root(das_vector_dot(d, d));
+        path = das_root(das_real_add(das_vector_dot(d, d), DAS_REAL(1e-30)));
     else if (wave == DAS_WAVE_PLANE)
         path = das_vector_dot(d, das_vector_load(of + WAVE_DIRECTION));
     return das_real_add(das_real_mul(path, samples_per_m), of[WAVE_CONSTANT]);
@@ -125,9 +167,12 @@ inline void das_pixel_put(__global das_pixel *to, float value, int accumulate)
 #if DAS_FAST == 1
 /* ---------------------------------------------------------------------------
  * GPUs. A group forms a tile of points, 32 along one axis, DAS_TILE_POINTS a thread. The delays of DAS_TILE_ROWS
- * transmits, relative to the tile's middle, stay in registers; for each element in turn the windows
- * of those traces that the tile can reach are staged in local memory, the next element's being
- * loaded meanwhile.
+ * transmits, relative to the tile's middle, stay in registers; for each element in turn (a step) the windows
+ * of those traces that the tile can reach are staged in local memory, the next elements' being loaded meanwhile.
+ * References are multiples of 4, so that windows start at multiples of 16 bytes.
+ *
+ * DAS_TILE_LINE: sources and elements share y and z, and axis b is across the line, so that x is the same for all points of
+ * a thread and of y and z squares are all that is needed.
  * ------------------------------------------------------------------------- */
 
 #define DAS_TILE_LANES 32 /* stage one row together */
@@ -136,9 +181,25 @@ inline void das_pixel_put(__global das_pixel *to, float value, int accumulate)
 #define DAS_TILE_STRIPS (DAS_TILE_ROWS / DAS_TILE_TEAMS) /* rows a team stages */
 #define DAS_TILE_EACH ((DAS_TILE_WINDOW + DAS_TILE_LANES - 1) / DAS_TILE_LANES)
 #define DAS_TILE_WORDS (DAS_INTERPOLATION == 0 ? 1 : 2)
-#define DAS_TILE_GROUP 8 /* rows skipped together */
+#define DAS_TILE_GROUP DAS_PACK_GROUP /* rows skipped together */
 #define DAS_TILE_GROUPS (DAS_TILE_ROWS / DAS_TILE_GROUP)
 #define DAS_TILE_STAGE (DAS_TILE_ROWS * DAS_TILE_WINDOW) /* entries */
+
+/* In PTX: one instruction for the address of an entry and one for the load, and from compute capability 8.0 on copies to
+ * local memory that need no registers. */
+#define DAS_TILE_ASYNC (DAS_ASM != 0 && DAS_NVIDIA >= 8)
+#define DAS_TILE_SPLIT (DAS_TILE_ASYNC != 0 && DAS_INTERPOLATION == 0) /* the barrier of a step has two parts */
+#define DAS_TILE_RAW (DAS_TILE_ASYNC != 0 && DAS_INTERPOLATION == 1) /* copies from which entries are made */
+#define DAS_TILE_STAGES (DAS_TILE_SPLIT ? 4 : 2)
+#define DAS_TILE_COPIED (DAS_TILE_RAW ? DAS_TILE_WINDOW + 4 : DAS_TILE_WINDOW) /* pitch of their rows */
+
+#if DAS_INTERPOLATION == 0
+typedef float das_entry; /* the sample */
+#define DAS_TILE_VALUE(entry, t) (entry)
+#else
+typedef float2 das_entry; /* c and d with v = c + t d for a position t relative to the references, less 1/2 */
+#define DAS_TILE_VALUE(entry, t) fma(t, (entry).s1, (entry).s0)
+#endif
 
 /* Elements are read by all threads at once: constant memory serves that best, where they fit. */
 #if DAS_TILE_CONSTANT
@@ -147,30 +208,7 @@ inline void das_pixel_put(__global das_pixel *to, float value, int accumulate)
 #define DAS_TILE_ELEMENTS __global
 #endif
 
-/* Delay of an element less its reference. */
-inline float das_tile_receive(das_vector p, DAS_TILE_ELEMENTS const das_real *of, das_real samples_per_m, int reference)
-{
-#if DAS_FP64
-    const double x = p.x - of[0], y = p.y - of[1], z = p.z - of[2];
-    return (float)fma(das_root(fma(x, x, fma(y, y, z * z))), samples_per_m, of[ELEMENT_CONSTANT] - (double)reference);
-#else
-    das_vector e;
-    e.x = of[0];
-    e.y = of[1];
-    e.z = of[2];
-    return das_relative(das_receive_delay(p, e, samples_per_m, of[ELEMENT_CONSTANT]), reference);
-#endif
-}
-
-#if DAS_INTERPOLATION == 0
-typedef float das_entry; /* the sample */
-#else
-typedef float2 das_entry; /* c and d with v = c + t d for a position t relative to the references, less 1/2 */
-#endif
-
-#if defined(__NV_CL_C_VERSION) && !defined(DAS_PLAIN)
-/* One instruction for the address and one for the load, which the compiler would not find. */
-#define DAS_TILE_ASM 1
+#if DAS_ASM
 inline das_entry das_entry_at(uint address)
 {
 #if DAS_INTERPOLATION == 0
@@ -183,18 +221,189 @@ inline das_entry das_entry_at(uint address)
     return (float2)(a, b);
 #endif
 }
-#else
-#define DAS_TILE_ASM 0
 #endif
+
+#if DAS_TILE_ASYNC
+inline void das_copy(uint to, __global const float *from)
+{
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
+}
+
+/* Those of this team. */
+inline void das_copies_done(void)
+{
+    asm volatile("cp.async.wait_all;" ::: "memory");
+    if (DAS_TILE_RAW)
+        asm volatile("bar.warp.sync -1;" ::: "memory");
+}
+#endif
+
+/* A barrier in two parts: between arriving and waiting a team goes on with its sum. */
+#if DAS_TILE_SPLIT
+inline void das_gate_arrive(uint gate, int lane)
+{
+    asm volatile("bar.warp.sync -1;" ::: "memory");
+    if (lane == 0)
+        asm volatile("{\n\t.reg .b64 state;\n\tmbarrier.arrive.shared.b64 state, [%0];\n\t}" ::"r"(gate) : "memory");
+}
+
+inline void das_gate_wait(uint gate, uint phase)
+{
+    uint done;
+    do
+        asm volatile("{\n\t.reg .pred p;\n\t"
+#if DAS_NVIDIA >= 9
+                     "mbarrier.try_wait.parity.shared.b64 p, [%1], %2;\n\t"
+#else
+                     "mbarrier.test_wait.parity.shared.b64 p, [%1], %2;\n\t"
+#endif
+                     "selp.u32 %0, 1, 0, p;\n\t}"
+                     : "=r"(done)
+                     : "r"(gate), "r"(phase)
+                     : "memory");
+    while (!done);
+}
+#endif
+
+/* Delay in samples from a place to p, plus `shift`. */
+inline das_real das_tile_delay(das_vector p, das_real x, das_real y, das_real z, das_real samples_per_m, das_real shift)
+{
+#if DAS_FP64
+    const double dx = p.x - x, dy = p.y - y, dz = p.z - z;
+    return fma(das_root(fma(dx, dx, fma(dy, dy, fma(dz, dz, 1e-30)))), samples_per_m, shift);
+#else
+    das_vector d;
+    d.x = das_real_sub(p.x, x);
+    d.y = das_real_sub(p.y, y);
+    d.z = das_real_sub(p.z, z);
+    return das_real_add(das_real_mul(das_root(das_vector_dot(d, d)), samples_per_m), shift);
+#endif
+}
+
+/* The same where only x and the square of the rest are known. */
+inline das_real das_tile_line_delay(das_real px, das_real square, das_real x, das_real samples_per_m, das_real shift)
+{
+#if DAS_FP64
+    const double d = px - x;
+    return fma(das_root(fma(d, d, square)), samples_per_m, shift);
+#else
+    const das_real d = das_real_sub(px, x);
+    return das_real_add(das_real_mul(das_root(das_real_add(das_real_mul(d, d), square)), samples_per_m), shift);
+#endif
+}
+
+/* s rounded to a multiple of 4, far from overflow. */
+inline int das_tile_reference(das_real s)
+{
+    return 4 * (int)rint(0.25f * fmin(fmax((float)das_real_value(s), -1e8f), 1e8f));
+}
+
+inline das_real das_tile_shift(das_real delay, int reference)
+{
+    return das_real_sub(delay, das_index_real((long)reference));
+}
+
+/* What element k is to transmits n0 ..: bit g, group g of them meets the record; bit 8 + g, it lies within it. */
+inline int das_tile_flags(int n0, int k, int rows, int reference, int half_window, int last, __local const int *reference_t)
+{
+    int flags = 0, g, j;
+    for (g = 0; g < DAS_TILE_GROUPS; g++) {
+        int least = 1 << 30, most = -(1 << 30);
+        for (j = g * DAS_TILE_GROUP; j < min((g + 1) * DAS_TILE_GROUP, rows); j++) {
+            least = min(least, reference_t[j]);
+            most = max(most, reference_t[j]);
+        }
+        least += reference - half_window;
+        most += reference + half_window;
+        if (most >= 0 && least <= last && !das_skipped(n0 + g * DAS_TILE_GROUP, k))
+            flags |= (DAS_INTERPOLATION == 0 || (least >= 0 && most < last) ? 257 : 1) << g;
+    }
+    return flags;
+}
+
+/* The rows that a team stages: where the window of element 0 and reference 0 would start in `packed`, and by how much the
+ * row's reference moves it; what is on the way in registers. */
+typedef struct das_strips {
+    int from[DAS_TILE_STRIPS], base[DAS_TILE_STRIPS];
+    float tap[DAS_TILE_STRIPS][DAS_TILE_EACH][DAS_TILE_WORDS];
+} das_strips;
+
+/* Starts to bring the windows of a step: to `to` if they are copied (a stage, or where entries are made from them), else
+ * to registers. */
+inline void das_tile_fetch(das_strips *strips, __global const float *packed, int2 step, int words, int last, int lane, int team,
+                           uint to)
+{
+    const int offset = (step.s1 & 0xFFF) * words;
+    int i, j;
+    (void)to;
+#pragma unroll
+    for (j = 0; j < DAS_TILE_EACH; j++) {
+        const int column = (DAS_TILE_ASYNC ? 4 : 1) * (DAS_TILE_LANES * j + lane);
+        if (column >= DAS_TILE_WINDOW)
+            continue;
+#pragma unroll
+        for (i = 0; i < DAS_TILE_STRIPS; i++) {
+            /* A window beyond the record and the zeros around it is moved to where they are. */
+            const int base = min(max(strips->base[i] + step.s0, -DAS_TILE_WINDOW), (last + 4) & ~3);
+            __global const float *from = packed + (uint)(strips->from[i] + offset + base + column);
+#if DAS_TILE_ASYNC
+            das_copy(to + (uint)((team + i * DAS_TILE_TEAMS) * DAS_TILE_COPIED + column) * 4u, from);
+#else
+            strips->tap[i][j][0] = from[0];
+            if (DAS_TILE_WORDS == 2)
+                strips->tap[i][j][DAS_TILE_WORDS - 1] = from[1];
+#endif
+        }
+    }
+}
+
+/* Ends that: afterwards what this team brought is in `stage`. */
+inline void das_tile_deliver(const das_strips *strips, __local das_entry *stage, __local const float *raw, int half_window,
+                             int lane, int team)
+{
+#if DAS_TILE_ASYNC
+    das_copies_done();
+#endif
+#if !DAS_TILE_ASYNC || DAS_TILE_RAW
+    int i, j;
+#pragma unroll
+    for (i = 0; i < DAS_TILE_STRIPS; i++)
+#pragma unroll
+        for (j = 0; j < DAS_TILE_EACH; j++) {
+            const int row = team + i * DAS_TILE_TEAMS, column = 32 * j + lane;
+            if (DAS_TILE_WINDOW % 32 != 0 && column >= DAS_TILE_WINDOW)
+                continue;
+#if DAS_INTERPOLATION == 0
+            stage[row * DAS_TILE_WINDOW + column] = strips->tap[i][j][0];
+#else
+            {
+#if DAS_TILE_RAW
+                const float v = raw[row * DAS_TILE_COPIED + column], d = raw[row * DAS_TILE_COPIED + column + 1] - v;
+#else
+                const float v = strips->tap[i][j][0], d = strips->tap[i][j][1] - v;
+#endif
+                stage[row * DAS_TILE_WINDOW + column] = (float2)(fma((float)(half_window - column) + 0.5f, d, v), d);
+            }
+#endif
+        }
+#endif
+}
 
 __kernel __attribute__((reqd_work_group_size(DAS_TILE_THREADS, 1, 1))) void das_tile(
     __global const float *restrict packed, __global das_pixel *restrict image, __global const das_real *restrict reals,
     __global const long *restrict longs, DAS_TILE_ELEMENTS const das_real *restrict elements,
-    __global const das_real *restrict waves, __global const int *restrict kinds, __local int *restrict reference_r, long image_at, long stride, int first_tile, int tiles_a,
-    int tiles_b, int slow_a, int axis_a, int axis_b, int axis_c, int first_slice, int half_window, int n_begin, int n_end,
-    int accumulate)
+    __global const das_real *restrict waves, __global const int *restrict kinds, __local das_real *restrict step_line,
+    __local int2 *restrict steps, __local int *restrict reference_r, __local int *restrict flags_r, long image_at, long stride, int first_tile, int tiles_a, int tiles_b, int slow_a, int axis_a, int axis_b, int axis_c, int first_slice,
+    int half_window, int origin, int n_begin, int n_end, int accumulate)
 {
-    __local das_entry stage[2 * DAS_TILE_STAGE];
+    __local float4 stage4[DAS_TILE_STAGES * DAS_TILE_STAGE * DAS_TILE_WORDS / 4];
+    __local das_entry *const stage = (__local das_entry *)stage4;
+#if DAS_TILE_RAW
+    __local float4 raw4[DAS_TILE_ROWS * DAS_TILE_COPIED / 4];
+    __local float *const raw = (__local float *)raw4;
+#else
+    __local float *const raw = (__local float *)stage4;
+#endif
     __local int reference_t[DAS_TILE_ROWS];
     const int tid = (int)get_local_id(0), lane = tid & 31, team = tid >> 5;
     const int receives = (int)longs[LONG_RECEIVES], last = (int)longs[LONG_LAST];
@@ -203,178 +412,214 @@ __kernel __attribute__((reqd_work_group_size(DAS_TILE_THREADS, 1, 1))) void das_
     const das_real samples_per_m = reals[REAL_SAMPLES_PER_M];
     const int a0 = tile_a * 32 + (lane & 7) + 8 * (team & 3), b0 = tile_b * DAS_TILE_B + (lane >> 3) + 4 * (team >> 2);
     const int most_a = (int)longs[LONG_COUNT_0 + axis_a] - 1, most_b = (int)longs[LONG_COUNT_0 + axis_b] - 1;
-    __global const das_real *origin = reals + REAL_ORIGIN;
+    const int words = (int)stride;
+    __global const das_real *grid = reals + REAL_ORIGIN;
     __global const das_real *step_a = reals + REAL_STEPS + 3 * axis_a, *step_b = reals + REAL_STEPS + 3 * axis_b;
     __global const das_real *step_c = reals + REAL_STEPS + 3 * axis_c;
-    das_vector p[DAS_TILE_POINTS], middle;
+    das_vector middle;
+#if DAS_TILE_LINE
+    das_real p_x, p_square[DAS_TILE_POINTS];
+#else
+    das_vector p[DAS_TILE_POINTS];
+#endif
     float sum[DAS_TILE_POINTS];
-    int i, j, n0;
+    int i, j, k, n0;
+    /* Place of the entry in the middle of a window, less the magic number's bits. */
+#if DAS_ASM
+    uint from = (uint)(size_t)stage + (uint)origin * (uint)sizeof(das_entry);
+#else
+    const int from = origin;
+#endif
+#if DAS_TILE_SPLIT
+    __local ulong gate_place;
+    const uint gate = (uint)(size_t)&gate_place;
+    uint phase = 0;
+    if (tid == 0)
+        asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(gate), "r"(DAS_TILE_TEAMS) : "memory");
+#endif
 
     {
         das_real c = das_index_real(slice), mid = DAS_REAL(0.5);
         das_real a = das_real_add(das_index_real(tile_a * 32 + 15), mid);
         das_real b = das_real_add(das_index_real(tile_b * DAS_TILE_B + DAS_TILE_B / 2 - 1), mid);
-#define DAS_TILE_AXIS(axis, a, b)                                                                                             \
-    das_real_add(origin[axis], das_real_add(das_real_add(das_real_mul(a, step_a[axis]), das_real_mul(b, step_b[axis])),       \
+#define DAS_TILE_AXIS(axis)                                                                                                   \
+    das_real_add(grid[axis], das_real_add(das_real_add(das_real_mul(a, step_a[axis]), das_real_mul(b, step_b[axis])),       \
                                             das_real_mul(c, step_c[axis])))
-        middle.x = DAS_TILE_AXIS(0, a, b);
-        middle.y = DAS_TILE_AXIS(1, a, b);
-        middle.z = DAS_TILE_AXIS(2, a, b);
-        a = das_index_real(min(a0, most_a));
+        middle.x = DAS_TILE_AXIS(0);
+        middle.y = DAS_TILE_AXIS(1);
+        middle.z = DAS_TILE_AXIS(2);
+        a = das_index_real(a0);
 #pragma unroll
         for (i = 0; i < DAS_TILE_POINTS; i++) {
-            b = das_index_real(min(b0 + i * DAS_TILE_TEAMS, most_b));
-            p[i].x = DAS_TILE_AXIS(0, a, b);
-            p[i].y = DAS_TILE_AXIS(1, a, b);
-            p[i].z = DAS_TILE_AXIS(2, a, b);
+            /* Beyond the grid's end points are formed, not stored. */
+            b = das_index_real(b0 + i * DAS_TILE_TEAMS);
+#if DAS_TILE_LINE
+            {
+                const das_real y = das_real_sub(DAS_TILE_AXIS(1), elements[1]), z = das_real_sub(DAS_TILE_AXIS(2), elements[2]);
+                p_x = DAS_TILE_AXIS(0);
+                p_square[i] = das_real_add(das_real_add(das_real_mul(y, y), das_real_mul(z, z)), DAS_REAL(1e-30));
+            }
+#else
+            p[i].x = DAS_TILE_AXIS(0);
+            p[i].y = DAS_TILE_AXIS(1);
+            p[i].z = DAS_TILE_AXIS(2);
+#endif
             sum[i] = 0.0f;
         }
     }
-    for (i = tid; i < receives; i += DAS_TILE_THREADS)
-        reference_r[i] = (int)rint(fmin(fmax(das_tile_receive(middle, elements + i * ELEMENT_REALS, samples_per_m, 0), -1e8f), 1e8f));
+    for (k = tid; k < receives; k += DAS_TILE_THREADS) {
+        DAS_TILE_ELEMENTS const das_real *of = elements + k * ELEMENT_REALS;
+        reference_r[k] = das_tile_reference(das_tile_delay(middle, of[0], of[1], of[2], samples_per_m, of[ELEMENT_CONSTANT]));
+    }
 
     for (n0 = n_begin; n0 < n_end; n0 += DAS_TILE_ROWS) {
         const int rows = min(DAS_TILE_ROWS, n_end - n0);
         float delay[DAS_TILE_POINTS][DAS_TILE_ROWS];
-        int group_least[DAS_TILE_GROUPS], group_most[DAS_TILE_GROUPS]; /* samples the windows of a group of rows reach */
-        __global const float *strip[DAS_TILE_STRIPS]; /* the rows that this team stages */
-        int strip_base[DAS_TILE_STRIPS], k;
+        das_strips strips;
+        int at, count = 0;
         barrier(CLK_LOCAL_MEM_FENCE); /* the block before has been read */
         if (tid < DAS_TILE_ROWS) {
             const int n = n0 + min(tid, rows - 1);
-            reference_t[tid] = das_reference(das_fast_delay(kinds[n], middle, waves + n * WAVE_REALS, samples_per_m));
+            reference_t[tid] = das_tile_reference(das_fast_delay(kinds[n], middle, waves + n * WAVE_REALS, samples_per_m));
         }
         barrier(CLK_LOCAL_MEM_FENCE);
-#pragma unroll
-        for (j = 0; j < DAS_TILE_GROUPS; j++) {
-            group_least[j] = 1 << 30;
-            group_most[j] = -(1 << 30);
-            for (i = j * DAS_TILE_GROUP; i < min((j + 1) * DAS_TILE_GROUP, rows); i++) {
-                group_least[j] = min(group_least[j], reference_t[i] - half_window);
-                group_most[j] = max(group_most[j], reference_t[i] + half_window);
+        for (k = tid; k < receives; k += DAS_TILE_THREADS)
+            flags_r[k] = das_tile_flags(n0, k, rows, reference_r[k], half_window, last, reference_t);
+        barrier(CLK_LOCAL_MEM_FENCE);
+        /* The steps: elements with a flag, in order. */
+        for (k = tid; k < receives; k += DAS_TILE_THREADS) {
+            int place = 0;
+            for (i = 0; i < k; i++)
+                place += flags_r[i] != 0 ? 1 : 0;
+            if (flags_r[k] != 0) {
+                steps[place] = (int2)(reference_r[k], k | flags_r[k] << 12);
+#if DAS_TILE_LINE
+                step_line[2 * place] = elements[k * ELEMENT_REALS];
+                step_line[2 * place + 1] = das_tile_shift(elements[k * ELEMENT_REALS + ELEMENT_CONSTANT], reference_r[k]);
+#endif
             }
         }
+        for (i = 0; i < receives; i++)
+            count += flags_r[i] != 0 ? 1 : 0;
 #pragma unroll
         for (i = 0; i < DAS_TILE_STRIPS; i++) {
-            const int row = min(team + i * DAS_TILE_TEAMS, rows - 1);
-            strip[i] = packed + das_packed_row(n0 + row, 0, n_begin, receives) * stride + reference_t[row] - half_window +
-                       DAS_WINDOW_LEAD + lane;
-            strip_base[i] = reference_t[row] - half_window;
+            const int row = team + i * DAS_TILE_TEAMS, n = n0 + min(row, rows - 1);
+            strips.from[i] = (int)das_packed_row(n, 0, n_begin, receives) * words + DAS_WINDOW_LEAD;
+            /* A row beyond the last takes zeros from before a record. */
+            strips.base[i] = row < rows ? reference_t[row] - half_window : -(1 << 29);
         }
 #pragma unroll
         for (j = 0; j < DAS_TILE_ROWS; j++) {
             const int n = n0 + min(j, rows - 1);
+#if DAS_TILE_LINE
+            const das_real shift = das_tile_shift(waves[n * WAVE_REALS + WAVE_CONSTANT], reference_t[j]);
+#endif
 #pragma unroll
-            for (i = 0; i < DAS_TILE_POINTS; i++)
+            for (i = 0; i < DAS_TILE_POINTS; i++) {
+#if DAS_TILE_LINE
+                delay[i][j] = (float)das_real_value(
+                    das_tile_line_delay(p_x, p_square[i], waves[n * WAVE_REALS + WAVE_POINT], samples_per_m, shift));
+#else
                 delay[i][j] =
                     das_relative(das_fast_delay(kinds[n], p[i], waves + n * WAVE_REALS, samples_per_m), reference_t[j]);
+#endif
+#if DAS_ASM
+                asm volatile("" : "+f"(delay[i][j])); /* computed one after the other, here */
+#endif
+            }
         }
+        barrier(CLK_LOCAL_MEM_FENCE);
 
-        /* Turn k loads the windows of element k + 1 and sums those of element k. */
-        for (k = (DAS_FOLDED ? n0 : 0) - 1; k < receives; k++) {
-            const int next = k + 1;
-            float tap[DAS_TILE_STRIPS][DAS_TILE_EACH][DAS_TILE_WORDS];
-            if (next < receives) {
+        /* Step `at` sums; entries of the next are made, and the windows of the one after it are on their way. */
+#define DAS_TILE_STAGE_OF(step) ((uint)(step) % DAS_TILE_STAGES * DAS_TILE_STAGE)
+#if DAS_TILE_RAW
+#define DAS_TILE_FETCH(step) das_tile_fetch(&strips, packed, steps[step], words, last, lane, team, (uint)(size_t)raw)
+#elif DAS_TILE_ASYNC
+#define DAS_TILE_FETCH(step)                                                                                                  \
+    das_tile_fetch(&strips, packed, steps[step], words, last, lane, team, (uint)(size_t)stage + 4u * DAS_TILE_STAGE_OF(step))
+#else
+#define DAS_TILE_FETCH(step) das_tile_fetch(&strips, packed, steps[step], words, last, lane, team, 0u)
+#endif
+        if (count > 0) {
+            DAS_TILE_FETCH(0);
+            das_tile_deliver(&strips, stage, raw, half_window, lane, team);
+            if (count > 1)
+                DAS_TILE_FETCH(1);
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+        for (at = 0; at < count; at++) {
+            const int2 step = steps[at];
+            const int reference = step.s0, flags = step.s1 >> 12;
+            float receive[DAS_TILE_POINTS], part[DAS_TILE_POINTS];
+            int g;
+            /* Adding it to a position relative to the references gives the entry's place among all stages. */
+            const float magic = DAS_MAGIC + (float)(int)DAS_TILE_STAGE_OF(at);
+            if (at + 1 < count)
+                das_tile_deliver(&strips, stage + DAS_TILE_STAGE_OF(at + 1), raw, half_window, lane, team);
+#if DAS_TILE_SPLIT
+            das_gate_arrive(gate, lane);
+#endif
+            if (at + 2 < count)
+                DAS_TILE_FETCH(at + 2);
 #pragma unroll
-                for (i = 0; i < DAS_TILE_STRIPS; i++) {
-                    const int row = team + i * DAS_TILE_TEAMS, base = strip_base[i] + reference_r[next];
-                    const bool there = row < rows && !das_skipped(n0 + row, next);
-                    /* A window beyond the record and the zeros around it is moved to where they are. */
-                    const int inside = min(max(base, -DAS_TILE_WINDOW), last + 1);
-                    __global const float *from = there ? strip[i] + next * stride + reference_r[next] + (inside - base) : packed;
-#pragma unroll
-                    for (j = 0; j < DAS_TILE_EACH; j++) {
-                        const bool wanted = there && (DAS_TILE_WINDOW % 32 == 0 || 32 * j + lane < DAS_TILE_WINDOW);
-                        tap[i][j][0] = wanted ? from[32 * j] : 0.0f;
-                        if (DAS_TILE_WORDS == 2)
-                            tap[i][j][DAS_TILE_WORDS - 1] = wanted ? from[32 * j + 1] : 0.0f;
-                    }
-                }
+            for (i = 0; i < DAS_TILE_POINTS; i++) {
+#if DAS_TILE_LINE
+                receive[i] = (float)das_real_value(
+                    das_tile_line_delay(p_x, p_square[i], step_line[2 * at], samples_per_m, step_line[2 * at + 1]));
+#else
+                DAS_TILE_ELEMENTS const das_real *of = elements + (step.s1 & 0xFFF) * ELEMENT_REALS;
+                receive[i] = (float)das_real_value(das_tile_delay(p[i], of[0], of[1], of[2], samples_per_m,
+                                                                  das_tile_shift(of[ELEMENT_CONSTANT], reference)));
+#endif
+                if (DAS_INTERPOLATION == 1)
+                    receive[i] -= 0.5f;
+                part[i] = 0.0f;
             }
-            if (k >= (DAS_FOLDED ? n0 : 0)) {
-                const int reference = reference_r[k];
-                float receive[DAS_TILE_POINTS], part[DAS_TILE_POINTS];
-                int g;
-#if DAS_TILE_ASM
-                uint at = (uint)(size_t)stage + ((uint)((k & 1) * DAS_TILE_STAGE + half_window) - (uint)DAS_MAGIC_BITS) *
-                                                    (uint)sizeof(das_entry);
-                asm volatile("" : "+r"(at));
+#if DAS_ASM
+#define DAS_TILE_ENTRY(t)                                                                                                     \
+    das_entry_at(as_uint((t) + magic) * (uint)sizeof(das_entry) + from + (uint)(j * DAS_TILE_WINDOW * sizeof(das_entry)))
 #else
-                const int at = (k & 1) * DAS_TILE_STAGE + half_window - DAS_MAGIC_BITS;
+#define DAS_TILE_ENTRY(t) stage[as_int((t) + magic) + from + j * DAS_TILE_WINDOW]
+#endif
+#if DAS_ASM
+            asm volatile("" : "+r"(from)); /* a number of its own, not the sum of its parts */
 #endif
 #pragma unroll
-                for (i = 0; i < DAS_TILE_POINTS; i++) {
-                    receive[i] = das_tile_receive(p[i], elements + k * ELEMENT_REALS, samples_per_m, reference);
-                    if (DAS_INTERPOLATION == 1)
-                        receive[i] -= 0.5f;
-                    part[i] = 0.0f;
-                }
-#if DAS_INTERPOLATION == 0
-#define DAS_TILE_VALUE(entry, t) (entry)
-#else
-#define DAS_TILE_VALUE(entry, t) fma(t, (entry).s1, (entry).s0)
-#endif
-#if DAS_TILE_ASM
-#define DAS_TILE_ENTRY(t)                                                                                     \
-    das_entry_at((as_uint((t) + DAS_MAGIC) * (uint)sizeof(das_entry)) + at + (uint)(j * DAS_TILE_WINDOW * sizeof(das_entry)))
-#else
-#define DAS_TILE_ENTRY(t) stage[as_int((t) + DAS_MAGIC) + at + j * DAS_TILE_WINDOW]
-#endif
+            for (g = 0; g < DAS_TILE_GROUPS; g++) {
+                if ((flags & 256 << g) != 0) {
 #pragma unroll
-                for (g = 0; g < DAS_TILE_GROUPS; g++) {
-                    const int least = group_least[g] + reference, most = group_most[g] + reference;
-                    if (most < 0 || least > last || das_skipped(n0 + g * DAS_TILE_GROUP, k))
-                        continue;
-                    if (DAS_INTERPOLATION == 0 || (least >= 0 && most < last)) {
+                    for (j = g * DAS_TILE_GROUP; j < (g + 1) * DAS_TILE_GROUP; j++)
 #pragma unroll
-                        for (j = g * DAS_TILE_GROUP; j < (g + 1) * DAS_TILE_GROUP; j++)
+                        for (i = 0; i < DAS_TILE_POINTS; i++) {
+                            const float t = delay[i][j] + receive[i];
+                            const das_entry e = DAS_TILE_ENTRY(t);
+                            part[i] += DAS_TILE_VALUE(e, t);
+                        }
+                } else if (DAS_INTERPOLATION != 0 && (flags & 1 << g) != 0) {
+                    /* Windows over an end of the record: 1e-3 outside counts as the edge, more as nothing. */
 #pragma unroll
-                            for (i = 0; i < DAS_TILE_POINTS; i++) {
-                                const float t = delay[i][j] + receive[i];
-                                const das_entry e = DAS_TILE_ENTRY(t);
-                                part[i] += DAS_TILE_VALUE(e, t);
-                            }
-                    } else {
-                        /* Windows over an end of the record: 1e-3 outside counts as the edge, more as nothing. */
+                    for (j = g * DAS_TILE_GROUP; j < (g + 1) * DAS_TILE_GROUP; j++) {
+                        const float first = -(float)(reference_t[j] + reference) - 0.5f, end = first + (float)last;
 #pragma unroll
-                        for (j = g * DAS_TILE_GROUP; j < (g + 1) * DAS_TILE_GROUP; j++) {
-                            const float first = -(float)(reference_t[j] + reference) - 0.5f, end = first + (float)last;
-#pragma unroll
-                            for (i = 0; i < DAS_TILE_POINTS; i++) {
-                                float t = delay[i][j] + receive[i];
-                                const bool inside = t >= first - 1e-3f && t <= end + 1e-3f;
-                                t = inside ? fmin(fmax(t, first), end) : 0.0f;
-                                const das_entry e = DAS_TILE_ENTRY(t);
-                                part[i] += inside ? DAS_TILE_VALUE(e, t) : 0.0f;
-                            }
+                        for (i = 0; i < DAS_TILE_POINTS; i++) {
+                            float t = delay[i][j] + receive[i];
+                            const bool inside = t >= first - 1e-3f && t <= end + 1e-3f;
+                            t = inside ? fmin(fmax(t, first), end) : 0.0f;
+                            const das_entry e = DAS_TILE_ENTRY(t);
+                            part[i] += inside ? DAS_TILE_VALUE(e, t) : 0.0f;
                         }
                     }
                 }
-#pragma unroll
-                for (i = 0; i < DAS_TILE_POINTS; i++)
-                    sum[i] += part[i];
             }
-            if (next < receives) {
-                const int to = (next & 1) * DAS_TILE_STAGE;
 #pragma unroll
-                for (i = 0; i < DAS_TILE_STRIPS; i++)
-#pragma unroll
-                    for (j = 0; j < DAS_TILE_EACH; j++) {
-                        const int column = 32 * j + lane, row = team + i * DAS_TILE_TEAMS;
-                        if (DAS_TILE_WINDOW % 32 != 0 && column >= DAS_TILE_WINDOW)
-                            continue;
-#if DAS_INTERPOLATION == 0
-                        stage[to + row * DAS_TILE_WINDOW + column] = tap[i][j][0];
+            for (i = 0; i < DAS_TILE_POINTS; i++)
+                sum[i] += part[i];
+#if DAS_TILE_SPLIT
+            das_gate_wait(gate, phase);
+            phase ^= 1;
 #else
-                        {
-                            const float d = tap[i][j][DAS_TILE_WORDS - 1] - tap[i][j][0];
-                            stage[to + row * DAS_TILE_WINDOW + column] =
-                                (float2)(fma((float)(half_window - column) + 0.5f, d, tap[i][j][0]), d);
-                        }
-#endif
-                    }
-            }
             barrier(CLK_LOCAL_MEM_FENCE);
+#endif
         }
     }
 
@@ -551,6 +796,8 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void das_patch(
     float16 sum[DAS_PATCH_COUNT];
     das_vector middle[DAS_PATCH_COUNT];
     int n, k, j, q;
+    if (i2 >= longs[LONG_COUNT_2])
+        return;
 
     for (q = 0; q < DAS_PATCH_COUNT; q++) {
         const das_real a =

@@ -50,6 +50,19 @@ static int64_t at_most(uint64_t value, int64_t limit)
     return value < (uint64_t)limit ? (int64_t)value : limit;
 }
 
+/* Whether opencl_block.cl can do it, and how. */
+static void choose_block(const das_opencl_device *own, const das_problem *problem, das_opencl_choice *choice)
+{
+    if (!problem->fast_paths || choice->listed || problem->precision == DAS_PRECISION_DOUBLE || problem->keep_transmit ||
+        problem->keep_receive || problem->normalization != DAS_NORMALIZATION_NONE || problem->outside != DAS_OUTSIDE_ZERO ||
+        problem->interpolation == DAS_INTERPOLATION_LANCZOS || problem->window == DAS_WINDOW_TABLE ||
+        problem->transmit_times_s != NULL || problem->receive_times_s != NULL || problem->transmit_weights != NULL ||
+        problem->receive_weights != NULL || problem->sample_count > 1 << 22)
+        return;
+    choice->block_rows = problem->transmit_count < 4 ? (int32_t)problem->transmit_count : 4;
+    choice->lanes = !own->gpu && own->fp64 ? 16 : 1;
+}
+
 static das_status choose(das_device *device, const das_problem *problem, bool fast, das_opencl_choice *choice, das_error *error)
 {
     const das_opencl_device *own = das_opencl_of(device);
@@ -73,6 +86,7 @@ static das_status choose(das_device *device, const das_problem *problem, bool fa
             return DAS_OK;
         }
     }
+    choose_block(own, problem, choice);
     if (choice->listed)
         fixed += (uint64_t)problem->pair_count * (16 + value_bytes(problem)) + 8 * ((uint64_t)choice->planes + 1);
     if (fixed > problem->memory_budget)
@@ -143,7 +157,7 @@ static das_status build_failed(das_device *device, cl_int code, const char *text
 }
 
 typedef struct build_options {
-    char text[1024];
+    char text[2048];
     size_t used;
 } build_options;
 
@@ -164,6 +178,7 @@ static void define_fast(const das_opencl_fast *fast, build_options *options)
         define(options, "DAS_TILE_POINTS", fast->points);
         define(options, "DAS_TILE_ROWS", fast->rows);
         define(options, "DAS_TILE_CONSTANT", fast->constant);
+        define(options, "DAS_TILE_LINE", fast->line);
         define(options, "DAS_TILE_WINDOW", fast->window);
     } else {
         define(options, "DAS_PATCH_SHARED", fast->shared);
@@ -178,6 +193,7 @@ static void define_all(const das_opencl_device *own, const das_problem *problem,
                        build_options *options)
 {
     options->used = (size_t)snprintf(options->text, sizeof options->text, "-cl-std=CL1.2 ");
+    define(options, "DAS_NVIDIA", own->nvidia);
     define(options, "DAS_FP64", own->fp64);
     if (!own->fp64)
         define(options, "DAS_KERNEL_FLOAT_FLOAT", 1);
@@ -200,6 +216,10 @@ static void define_all(const das_opencl_device *own, const das_problem *problem,
     define(options, "DAS_RECEIVE_TIMES", problem->receive_times_s != NULL);
     define(options, "DAS_TRANSMIT_WEIGHTS", problem->transmit_weights != NULL);
     define(options, "DAS_RECEIVE_WEIGHTS", problem->receive_weights != NULL);
+    if (choice->block_rows > 0) {
+        define(options, "DAS_BLOCK_ROWS", choice->block_rows);
+        define(options, "DAS_LANES", choice->lanes);
+    }
     if (choice->fast.path != DAS_OPENCL_GENERAL)
         define_fast(&choice->fast, options);
 }
@@ -211,9 +231,9 @@ static das_status build(das_plan *plan, const das_problem *problem, das_error *e
     static const char prelude[] = "#if DAS_FP64\n#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n#endif\n"
                                   "#pragma OPENCL FP_CONTRACT OFF\n";
     das_opencl_text parts[] = {{prelude, sizeof prelude - 1}, das_opencl_source_real(), das_opencl_source_kernel(),
-                               das_opencl_source_kernels(), das_opencl_source_fast()};
-    const char *texts[5];
-    size_t bytes[5];
+                               das_opencl_source_kernels(), das_opencl_source_fast(), das_opencl_source_block()};
+    const char *texts[6];
+    size_t bytes[6];
     cl_uint count = 0;
     cl_int code = CL_SUCCESS;
     build_options options;
@@ -221,7 +241,8 @@ static das_status build(das_plan *plan, const das_problem *problem, das_error *e
     char *log;
     das_status status = DAS_OK;
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
-        if ((i == 1 && own->fp64) || (i == 4 && made->choice.fast.path == DAS_OPENCL_GENERAL))
+        if ((i == 1 && own->fp64) || (i == 4 && made->choice.fast.path == DAS_OPENCL_GENERAL) ||
+            (i == 5 && made->choice.block_rows == 0))
             continue;
         texts[count] = parts[i].text;
         bytes[count++] = parts[i].bytes;
@@ -576,9 +597,9 @@ static void describe(das_plan *plan, const das_problem *problem)
     const das_opencl_fast *fast = &made->choice.fast;
     const char *delays = own->fp64 ? "double" : "pairs of floats";
     if (fast->path == DAS_OPENCL_GENERAL)
-        snprintf(plan->description, sizeof plan->description, "%s: general path, delays in %s, %s, groups of %zu points%s%s",
-                 plan->device->info.name, delays, problem->precision == DAS_PRECISION_DOUBLE ? "double sums" : "float sums",
-                 made->local, made->choice.streamed ? ", tables streamed" : "", made->choice.chunks > 1 ? ", tiled" : "");
+        snprintf(plan->description, sizeof plan->description, "%s: general path, %s, delays in %s, %s, groups of %zu points%s%s",
+                 plan->device->info.name, made->choice.block_rows > 0 ? made->choice.lanes > 1 ? "16 points a vector" : "blocks of transmits" : "pair by pair", delays, problem->precision == DAS_PRECISION_DOUBLE ? "double sums" : "float sums",
+                 made->local * (size_t)(made->choice.lanes > 1 ? made->choice.lanes : 1), made->choice.streamed ? ", tables streamed" : "", made->choice.chunks > 1 ? ", tiled" : "");
     else if (fast->path == DAS_OPENCL_TILE)
         snprintf(plan->description, sizeof plan->description,
                  "%s: tiles, 32 x %d points on %d threads, windows of %d samples of %d transmits, delays in %s%s%s",
@@ -591,20 +612,29 @@ static void describe(das_plan *plan, const das_problem *problem)
                  fast->shared ? ", shared records" : "", fast->transmits < problem->transmit_count ? ", tiled" : "");
 }
 
-static const char *const sum_kernels[] = {"das_general", "das_tile", "das_patch"};
-
-/* Most work items of a group that the kernel allows. */
-static das_status kernel_limit(das_plan *plan, size_t *most, das_error *error)
+/* Most work items of a group that a kernel allows. */
+static das_status kernel_limit(das_plan *plan, const char *name, size_t *most, das_error *error)
 {
     const das_opencl_device *own = das_opencl_of(plan->device);
     const das_opencl_plan *made = plan->impl;
     cl_int code = CL_SUCCESS;
-    cl_kernel kernel = own->cl->CreateKernel(made->program, sum_kernels[made->choice.fast.path], &code);
+    cl_kernel kernel = own->cl->CreateKernel(made->program, name, &code);
     if (kernel == NULL)
         return das_opencl_fail(plan->device, error, code, "clCreateKernel");
     code = own->cl->GetKernelWorkGroupInfo(kernel, own->id, CL_KERNEL_WORK_GROUP_SIZE, sizeof *most, most, NULL);
     own->cl->ReleaseKernel(kernel);
     return code == CL_SUCCESS ? DAS_OK : das_opencl_fail(plan->device, error, code, "clGetKernelWorkGroupInfo");
+}
+
+/* 64, or a smaller power of two within the limits of device and kernel. */
+static size_t local_size(const das_opencl_device *own, size_t most)
+{
+    size_t local = 64;
+    most = most < own->max_group ? most : own->max_group;
+    most = most < own->max_items ? most : own->max_items;
+    while (local > most && local > 1)
+        local /= 2;
+    return local;
 }
 
 /* Builds the program and chooses the local size within the limits of device and kernel. A fast path whose
@@ -613,34 +643,36 @@ static das_status make_program(das_plan *plan, const das_problem *problem, das_e
 {
     const das_opencl_device *own = das_opencl_of(plan->device);
     das_opencl_plan *made = plan->impl;
+    static const char *const sums[] = {"das_general", "das_tile", "das_patch"};
     size_t most = 0;
     das_status status = build(plan, problem, error);
+    made->sum_name = made->choice.block_rows > 0 ? "das_block" : sums[made->choice.fast.path];
+    made->pack_name = made->choice.fast.shared ? "das_pack_shared" : "das_pack";
     if (status == DAS_OK)
-        status = kernel_limit(plan, &most, error);
+        status = kernel_limit(plan, made->sum_name, &most, error);
     if (made->choice.fast.path != DAS_OPENCL_GENERAL && (status == DAS_ERROR_INTERNAL || most < (size_t)made->choice.fast.threads)) {
         das_log(plan->device, DAS_LOG_WARNING, "%s serves groups of %zu only or does not compile: the general path is taken",
-                sum_kernels[made->choice.fast.path], most);
+                made->sum_name, most);
         if (made->program != NULL)
             own->cl->ReleaseProgram(made->program);
         made->program = NULL;
         status = choose(plan->device, problem, false, &made->choice, error);
         if (status == DAS_OK)
             status = build(plan, problem, error);
+        made->sum_name = made->choice.block_rows > 0 ? "das_block" : sums[DAS_OPENCL_GENERAL];
         if (status == DAS_OK)
-            status = kernel_limit(plan, &most, error);
+            status = kernel_limit(plan, made->sum_name, &most, error);
     }
     if (status != DAS_OK)
         return status;
-    if (made->choice.fast.path != DAS_OPENCL_GENERAL) {
-        made->local = made->choice.fast.path == DAS_OPENCL_TILE ? (size_t)made->choice.fast.threads : 1;
+    if (made->choice.fast.path == DAS_OPENCL_GENERAL) {
+        made->local = made->choice.lanes > 1 ? 1 : local_size(own, most);
         return DAS_OK;
     }
-    made->local = 64;
-    most = most < own->max_group ? most : own->max_group;
-    most = most < own->max_items ? most : own->max_items;
-    while (made->local > most && made->local > 1)
-        made->local /= 2;
-    return DAS_OK;
+    made->local = made->choice.fast.path == DAS_OPENCL_TILE ? (size_t)made->choice.fast.threads : 1;
+    status = kernel_limit(plan, made->pack_name, &most, error);
+    made->local_pack = local_size(own, most);
+    return status;
 }
 
 das_status das_opencl_plan_create(das_plan *plan, const das_problem *problem, das_error *error)

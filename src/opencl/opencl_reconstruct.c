@@ -19,10 +19,9 @@ das_status das_opencl_slot_create(das_plan *plan, das_slot *slot, das_error *err
     memset(fresh, 0, sizeof *fresh);
     slot->impl = fresh;
     const das_opencl_fast *fast = &made->choice.fast;
-    static const char *const sums[] = {"das_general", "das_tile", "das_patch"};
-    fresh->sum = own->cl->CreateKernel(made->program, sums[fast->path], &code);
+    fresh->sum = own->cl->CreateKernel(made->program, made->sum_name, &code);
     if (fresh->sum != NULL && fast->path != DAS_OPENCL_GENERAL)
-        fresh->pack = own->cl->CreateKernel(made->program, fast->shared ? "das_pack_shared" : "das_pack", &code);
+        fresh->pack = own->cl->CreateKernel(made->program, made->pack_name, &code);
     if (code != CL_SUCCESS || fresh->sum == NULL)
         status = das_opencl_fail(plan->device, error, code, "clCreateKernel");
     if (status == DAS_OK && fast->path != DAS_OPENCL_GENERAL)
@@ -34,6 +33,8 @@ das_status das_opencl_slot_create(das_plan *plan, das_slot *slot, das_error *err
                                               das_opencl_table_entry(table) * (uint64_t)made->choice.chunk_points *
                                                   (uint64_t)das_opencl_table_rows(&plan->problem, table),
                                               NULL, "scratch memory for tables", &fresh->tables[table], error);
+    if (status == DAS_OK && slot == plan->slots)
+        status = das_opencl_warm_up(plan, slot, error);
     if (status != DAS_OK)
         das_opencl_slot_destroy(plan, slot);
     return status;
@@ -59,11 +60,14 @@ void das_opencl_slot_destroy(das_plan *plan, das_slot *slot)
 
 typedef struct call {
     das_plan *plan;
-    das_opencl_plan *made;
+    const das_opencl_plan *made;
     das_opencl_slot *slot;
-    das_queue *queue;
+    das_queue *queue; /* NULL: kernels get nothing to do, see das_opencl_warm_up() */
+    cl_command_queue commands;
     const das_opencl_api *cl;
     const das_work *work;
+    cl_mem data, image;
+    int64_t data_at, image_at; /* where they start in there, in parts of an element */
     das_error *error;
     cl_event before; /* of the last launch but one, to wait for when there is a progress callback */
     int64_t done, steps;
@@ -101,6 +105,10 @@ static das_status submit(call *c, cl_event event)
 {
     cl_int code = CL_SUCCESS;
     das_status status;
+    if (c->queue == NULL) {
+        c->cl->ReleaseEvent(event);
+        return DAS_OK;
+    }
     if (c->work->progress != NULL) {
         code = c->cl->RetainEvent(event);
         if (code != CL_SUCCESS) {
@@ -129,8 +137,7 @@ static das_status submit(call *c, cl_event event)
 static das_status launch(call *c, cl_kernel kernel, cl_uint dimensions, const size_t *global, const size_t *local)
 {
     cl_event event = NULL;
-    cl_int code = c->cl->EnqueueNDRangeKernel(das_opencl_queue_of(c->queue)->queue, kernel, dimensions, NULL, global, local, 0, NULL,
-                                              &event);
+    cl_int code = c->cl->EnqueueNDRangeKernel(c->commands, kernel, dimensions, NULL, global, local, 0, NULL, &event);
     if (code != CL_SUCCESS)
         return das_opencl_fail(c->plan->device, c->error, code, "clEnqueueNDRangeKernel");
     return submit(c, event);
@@ -176,30 +183,37 @@ typedef struct range {
 static das_status launch_general(call *c, const range *r, int64_t table_begin, int64_t table_count, const cl_mem *tables)
 {
     const das_opencl_plan *made = c->made;
-    const das_problem *problem = &c->plan->problem;
     const das_work *work = c->work;
-    const das_opencl_buffer *data = work->data->impl, *image = work->image->impl;
-    const int64_t data_at = (int64_t)(work->data->import_offset / part_bytes(problem->data_type));
-    const int64_t image_at = (int64_t)(work->image->import_offset / part_bytes(problem->image_type));
     const int64_t frame_end = work->first_frame + work->frame_count;
     const int64_t block_end = r->frame + r->blocks * made->choice.frames;
     const int32_t accumulate = work->accumulate;
-    const cl_mem memories[] = {data->memory,      image->memory,     made->reals,   made->longs,     made->elements,
-                               made->waves,       made->kinds,       made->pair_offset, made->pair_weight, made->pair_of,
-                               made->pair_first,  made->values,      made->window,  tables[0],       tables[1],
-                               tables[2],         tables[3]};
+    const bool block = made->choice.block_rows > 0;
+    const size_t lanes = block ? (size_t)made->choice.lanes : 1;
+    const cl_mem memories[] = {made->pair_offset, made->pair_weight, made->pair_of, made->pair_first, made->values, made->window,
+                               tables[0],         tables[1],         tables[2],     tables[3]};
     arguments a = {c, c->slot->sum, 0, CL_SUCCESS};
-    size_t local[3] = {made->local, 1, 1};
-    size_t global[3] = {((size_t)r->points + made->local - 1) / made->local * made->local, (size_t)r->planes, (size_t)r->blocks};
-    for (size_t i = 0; i < sizeof memories / sizeof memories[0]; i++)
+    size_t local[3] = {made->local, 1, 1}, work_items = ((size_t)r->points + lanes - 1) / lanes;
+    size_t global[3] = {(work_items + made->local - 1) / made->local * made->local, (size_t)r->planes, (size_t)r->blocks};
+    pass_memory(&a, c->data);
+    pass_memory(&a, c->image);
+    pass_memory(&a, made->reals);
+    pass_memory(&a, made->longs);
+    pass_memory(&a, made->elements);
+    pass_memory(&a, made->waves);
+    pass_memory(&a, made->kinds);
+    if (block)
+        pass_memory(&a, made->values);
+    for (size_t i = 0; i < sizeof memories / sizeof memories[0] && !block; i++)
         pass_memory(&a, memories[i]);
-    pass_long(&a, data_at);
-    pass_long(&a, image_at);
+    pass_long(&a, c->data_at);
+    pass_long(&a, c->image_at);
     pass_long(&a, r->point);
-    pass_long(&a, r->points);
-    pass_long(&a, table_begin);
-    pass_long(&a, table_count);
-    pass_long(&a, r->plane);
+    pass_long(&a, c->queue != NULL ? r->points : 0);
+    if (!block) {
+        pass_long(&a, table_begin);
+        pass_long(&a, table_count);
+        pass_long(&a, r->plane);
+    }
     pass_long(&a, r->frame);
     pass_long(&a, (block_end < frame_end ? block_end : frame_end) - r->frame);
     pass_long(&a, work->image_first_frame - work->first_frame);
@@ -250,7 +264,7 @@ static das_status stream_tables(call *c, int64_t begin, int64_t count)
         cl_int code;
         if (c->made->streamed[table] == NULL)
             continue;
-        code = c->cl->EnqueueWriteBuffer(das_opencl_queue_of(c->queue)->queue, c->slot->tables[table], 0, 0,
+        code = c->cl->EnqueueWriteBuffer(c->commands, c->slot->tables[table], 0, 0,
                                          (size_t)(rows * (uint64_t)count * entry),
                                          c->made->streamed[table] + rows * (uint64_t)begin * entry, 0, NULL, NULL);
         if (code != CL_SUCCESS)
@@ -308,26 +322,24 @@ static das_status launch_pack(call *c, int64_t frame, int64_t n, int64_t end)
     const das_opencl_plan *made = c->made;
     const das_opencl_fast *fast = &made->choice.fast;
     const das_problem *problem = &c->plan->problem;
-    const das_opencl_buffer *data = c->work->data->impl;
-    const int64_t at =
-        (int64_t)(c->work->data->import_offset / part_bytes(problem->data_type)) + frame * problem->frame_stride;
-    const size_t global[3] = {(size_t)pieces(fast->stride, 64) * 64, (size_t)problem->receive_count,
+    const size_t local[3] = {made->local_pack, 1, 1};
+    const size_t global[3] = {(size_t)pieces(fast->stride, 4 * (int64_t)local[0]) * local[0], (size_t)problem->receive_count,
                               fast->shared ? 1 : (size_t)(end - n)};
     arguments a = {c, c->slot->pack, 0, CL_SUCCESS};
     cl_int code;
-    pass_memory(&a, data->memory);
+    pass_memory(&a, c->data);
     pass_memory(&a, c->slot->packed);
     if (!fast->shared)
         pass_memory(&a, made->weights);
     pass_memory(&a, made->longs);
     pass_memory(&a, made->reals);
-    pass_long(&a, at);
+    pass_long(&a, c->data_at + frame * problem->frame_stride);
     if (!fast->shared)
         pass_long(&a, n);
-    pass_long(&a, fast->stride);
+    pass_long(&a, c->queue != NULL ? fast->stride : 0);
     if (a.code != CL_SUCCESS)
         return das_opencl_fail(c->plan->device, c->error, a.code, "clSetKernelArg");
-    code = c->cl->EnqueueNDRangeKernel(das_opencl_queue_of(c->queue)->queue, c->slot->pack, 3, NULL, global, NULL, 0, NULL, NULL);
+    code = c->cl->EnqueueNDRangeKernel(c->commands, c->slot->pack, 3, NULL, global, local, 0, NULL, NULL);
     return code == CL_SUCCESS ? DAS_OK : das_opencl_fail(c->plan->device, c->error, code, "clEnqueueNDRangeKernel");
 }
 
@@ -338,16 +350,17 @@ static das_status launch_sum(call *c, int64_t image_frame, int64_t n, int64_t en
     const das_opencl_plan *made = c->made;
     const das_opencl_fast *fast = &made->choice.fast;
     const das_problem *problem = &c->plan->problem;
-    const das_opencl_buffer *image = c->work->image->impl;
-    const int64_t image_at =
-        (int64_t)(c->work->image->import_offset / part_bytes(problem->image_type)) + image_frame * problem->image_strides[0];
-    const cl_mem memories[] = {c->slot->packed, image->memory, made->reals, made->longs, made->elements, made->waves, made->kinds};
+    const int64_t image_at = c->image_at + image_frame * problem->image_strides[0];
+    const cl_mem memories[] = {c->slot->packed, c->image, made->reals, made->longs, made->elements, made->waves, made->kinds};
     const size_t receives = (size_t)problem->receive_count;
     arguments a = {c, c->slot->sum, 0, CL_SUCCESS};
     size_t local[2] = {made->local, 1}, global[2] = {(size_t)count * made->local, (size_t)slices};
     for (size_t i = 0; i < sizeof memories / sizeof memories[0]; i++)
         pass_memory(&a, memories[i]);
     if (fast->path == DAS_OPENCL_TILE) {
+        pass(&a, fast->line ? 16 * receives : 16, NULL);
+        pass(&a, 8 * receives, NULL);
+        pass(&a, 4 * receives, NULL);
         pass(&a, 4 * receives, NULL);
         pass_long(&a, image_at);
         pass_long(&a, fast->stride);
@@ -359,6 +372,7 @@ static das_status launch_sum(call *c, int64_t image_frame, int64_t n, int64_t en
             pass_int(&a, fast->axis[k]);
         pass_int(&a, (int32_t)slice);
         pass_int(&a, fast->half_window);
+        pass_int(&a, fast->half_window - DAS_OPENCL_MAGIC_BITS);
     } else {
         pass_memory(&a, made->offsets);
         pass(&a, 64 * receives * (size_t)fast->patches, NULL);
@@ -375,27 +389,43 @@ static das_status launch_sum(call *c, int64_t image_frame, int64_t n, int64_t en
     return launch(c, c->slot->sum, 2, global, local);
 }
 
-static das_status run_fast(call *c)
+/* How many tiles or patches there are, along how many slices, and how many of each one launch takes. */
+typedef struct fast_steps {
+    int64_t areas, slices, area_step, slice_step;
+} fast_steps;
+
+static fast_steps choose_fast_steps(const call *c)
 {
     const das_opencl_fast *fast = &c->made->choice.fast;
     const das_problem *problem = &c->plan->problem;
-    const das_work *work = c->work;
     const bool tile = fast->path == DAS_OPENCL_TILE;
     const int64_t *counts = problem->grid.counts;
-    const int64_t areas = tile ? (int64_t)fast->tiles[0] * fast->tiles[1]
-                               : pieces(counts[0], fast->patch[0] * fast->patches) * pieces(counts[1], fast->patch[1]) * pieces(counts[2], fast->patch[2]);
-    const int64_t slices = tile ? counts[fast->axis[2]] : 1;
-    const int64_t transmits_end = work->first_transmit + work->transmit_count;
-    const double area_terms = (tile ? (double)fast->threads * (double)fast->points : 16.0 * (double)fast->patches) * (double)least(fast->transmits, work->transmit_count) * (double)problem->receive_count;
+    const double points = tile ? (double)fast->threads * (double)fast->points : 16.0 * (double)fast->patches;
+    const double terms = points * (double)least(fast->transmits, c->work->transmit_count) * (double)problem->receive_count;
     double most = (double)c->made->launch_terms;
-    int64_t step, slice_step;
+    fast_steps s;
+    s.areas = tile ? (int64_t)fast->tiles[0] * fast->tiles[1]
+                   : pieces(counts[0], fast->patch[0] * fast->patches) * pieces(counts[1], fast->patch[1]) *
+                         pieces(counts[2], fast->patch[2]);
+    s.slices = tile ? counts[fast->axis[2]] : 1;
+    if (c->work->progress != NULL)
+        most = fmin(most, terms * (double)s.areas * (double)s.slices / 16);
+    s.area_step = least(s.areas, (int64_t)fmin(most / terms, 1e9) + 1);
+    s.slice_step =
+        s.area_step < s.areas ? 1 : least(least(s.slices, 32768), (int64_t)fmin(most / terms / (double)s.areas, 1e9) + 1);
+    return s;
+}
+
+static das_status run_fast(call *c)
+{
+    const das_opencl_fast *fast = &c->made->choice.fast;
+    const das_work *work = c->work;
+    const int64_t transmits_end = work->first_transmit + work->transmit_count;
+    const fast_steps s = choose_fast_steps(c);
     bool first_pack = true;
     das_status status = DAS_OK;
-    if (work->progress != NULL)
-        most = fmin(most, area_terms * (double)areas * (double)slices / 16);
-    step = least(areas, (int64_t)fmin(most / area_terms, 1e9) + 1);
-    slice_step = step < areas ? 1 : least(least(slices, 32768), (int64_t)fmin(most / area_terms / (double)areas, 1e9) + 1);
-    c->steps = work->frame_count * pieces(work->transmit_count, fast->transmits) * pieces(areas, step) * pieces(slices, slice_step);
+    c->steps = work->frame_count * pieces(work->transmit_count, fast->transmits) * pieces(s.areas, s.area_step) *
+               pieces(s.slices, s.slice_step);
     for (int64_t f = 0; f < work->frame_count && status == DAS_OK; f++)
         for (int64_t n = work->first_transmit; n < transmits_end && status == DAS_OK; n += fast->transmits) {
             const int64_t end = least(n + fast->transmits, transmits_end);
@@ -404,24 +434,59 @@ static das_status run_fast(call *c)
             if (status == DAS_OK && first_pack)
                 status = record(c, work->packed);
             first_pack = false;
-            for (int64_t slice = 0; slice < slices && status == DAS_OK; slice += slice_step)
-                for (int64_t at = 0; at < areas && status == DAS_OK; at += step)
-                    status = launch_sum(c, work->image_first_frame + f, n, end, at, least(step, areas - at), slice,
-                                        least(slice_step, slices - slice), n > work->first_transmit);
+            for (int64_t slice = 0; slice < s.slices && status == DAS_OK; slice += s.slice_step)
+                for (int64_t at = 0; at < s.areas && status == DAS_OK; at += s.area_step)
+                    status = launch_sum(c, work->image_first_frame + f, n, end, at, least(s.area_step, s.areas - at), slice,
+                                        least(s.slice_step, s.slices - slice), n > work->first_transmit);
         }
     return status;
+}
+
+/* Launches the kernels in the sizes that a reconstruction has, with nothing to do, so that what drivers compile or load at
+ * the first launch (PoCL: for the size of a group) does not keep the first reconstruction waiting. */
+das_status das_opencl_warm_up(das_plan *plan, das_slot *slot, das_error *error)
+{
+    das_opencl_device *own = das_opencl_of(plan->device);
+    const das_opencl_plan *made = plan->impl;
+    const das_problem *problem = &plan->problem;
+    das_work work = {.frame_count = problem->frame_count, .transmit_count = problem->transmit_count};
+    call c = {.plan = plan, .made = made, .slot = slot->impl, .commands = own->service, .cl = own->cl, .work = &work,
+              .data = made->reals, .image = made->reals, .error = error, .steps = 1};
+    das_opencl_signals signals;
+    das_status status;
+    cl_int code;
+    das_opencl_signals_save(&signals);
+    pthread_mutex_lock(&own->service_mutex);
+    if (made->choice.fast.path != DAS_OPENCL_GENERAL) {
+        const fast_steps s = choose_fast_steps(&c);
+        status = launch_pack(&c, 0, 0, least(made->choice.fast.transmits, problem->transmit_count));
+        if (status == DAS_OK) /* those beyond the last */
+            status = launch_sum(&c, 0, 0, 0, s.areas, s.area_step, 0, s.slice_step, false);
+    } else {
+        const int64_t all = least(problem->grid.point_count, made->choice.chunk_points);
+        const steps s = choose_steps(&c, all, made->choice.planes, pieces(problem->frame_count, made->choice.frames));
+        const range r = {0, s.points, 0, s.planes, 0, s.blocks};
+        status = launch_general(&c, &r, 0, all, made->choice.streamed ? c.slot->tables : made->tables);
+    }
+    code = own->cl->Finish(own->service);
+    pthread_mutex_unlock(&own->service_mutex);
+    das_opencl_signals_restore(&signals);
+    return status == DAS_OK && code != CL_SUCCESS ? das_opencl_fail(plan->device, error, code, "clFinish") : status;
 }
 
 das_status das_opencl_reconstruct(das_plan *plan, das_slot *slot, das_queue *queue, const das_work *work, das_error *error)
 {
     const das_opencl_device *own = das_opencl_of(plan->device);
     const das_opencl_buffer *data = work->data->impl, *image = work->image->impl;
-    call c = {plan, plan->impl, slot->impl, queue, own->cl, work, error, NULL, 0, 1};
+    call c = {.plan = plan, .made = plan->impl, .slot = slot->impl, .queue = queue, .cl = own->cl, .work = work, .error = error,
+              .commands = das_opencl_queue_of(queue)->queue, .data = data->memory, .image = image->memory, .steps = 1};
     das_status status, released;
     if ((data->flags & CL_MEM_WRITE_ONLY) != 0)
         return das_fail(error, DAS_ERROR_ARGUMENT, "data is a write-only cl_mem; expected one that kernels may read");
     if ((image->flags & CL_MEM_READ_ONLY) != 0)
         return das_fail(error, DAS_ERROR_ARGUMENT, "image is a read-only cl_mem; expected one that kernels may write");
+    c.data_at = (int64_t)(work->data->import_offset / part_bytes(plan->problem.data_type));
+    c.image_at = (int64_t)(work->image->import_offset / part_bytes(plan->problem.image_type));
     status = das_opencl_acquire(queue, work->data, work->image, error);
     if (status != DAS_OK)
         return status;
@@ -441,7 +506,7 @@ das_status das_opencl_reconstruct(das_plan *plan, das_slot *slot, das_queue *que
         own->cl->ReleaseEvent(c.before);
     /* The slot must be at rest when a failed call gives it back. */
     if (status != DAS_OK)
-        own->cl->Finish(das_opencl_queue_of(queue)->queue);
+        own->cl->Finish(c.commands);
     released = das_opencl_release(queue, work->data, work->image, status == DAS_OK ? error : NULL);
     return status != DAS_OK ? status : released;
 }

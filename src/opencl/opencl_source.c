@@ -10,6 +10,9 @@
 #ifndef DAS_OPENCL_FAST_PATH
 #define DAS_OPENCL_FAST_PATH "src/opencl/opencl_fast.cl"
 #endif
+#ifndef DAS_OPENCL_BLOCK_PATH
+#define DAS_OPENCL_BLOCK_PATH "src/opencl/opencl_block.cl"
+#endif
 #ifndef DAS_KERNEL_HEADER_PATH
 #define DAS_KERNEL_HEADER_PATH "src/kernel.h"
 #endif
@@ -38,3 +41,4 @@ EMBED(real, DAS_OPENCL_REAL_PATH)
 EMBED(kernel, DAS_KERNEL_HEADER_PATH)
 EMBED(kernels, DAS_OPENCL_SOURCE_PATH)
 EMBED(fast, DAS_OPENCL_FAST_PATH)
+EMBED(block, DAS_OPENCL_BLOCK_PATH)
