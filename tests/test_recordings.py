@@ -188,7 +188,7 @@ def _():
         assert abs(lo - z + 0.39) <= 0.03 and abs(hi - z - 0.38) <= 0.03, f"point {z} mm: -3 dB from {lo - z:+.3f} to {hi - z:+.3f} mm"
 
 
-@case("plane_wave_points: with the angles negated an off-axis point fades")
+@case("plane_wave_points: with the angles negated an off-axis point halves and moves 0.24 mm")
 def _():
     with open(os.path.join(DATA, "plane_wave_points", "acquisition.json")) as file:
         content = json.load(file)
@@ -198,11 +198,19 @@ def _():
         holder[key] = os.path.join(DATA, "plane_wave_points", holder[key])
     with open(path("negated.json"), "w") as file:
         json.dump(content, file)
-    x, z = min(((p[0], p[2]) for p in scatterers() if abs(p[2] - 29.57) < 0.02), key=lambda p: abs(p[0] - 7))
-    maps = [Map("plane_wave_points", (x - 0.5, x + 0.5, 51), (z - 0.5, z + 0.5, 51), source, analytic=True)
-            for source in (None, path("negated.json"))]
-    right, negated = [m.at(*m.peak()) for m in maps]
-    assert negated < 0.7 * right, f"{negated / right:.2f} of the amplitude"
+    # which point is not said: that at x = 8.37 mm in the row at 29.57 mm does so
+    x, z = min(((p[0], p[2]) for p in scatterers() if abs(p[2] - 29.57) < 0.02), key=lambda p: abs(p[0] - 8.37))
+    seen = []
+    for source in (None, path("negated.json")):
+        m = Map("plane_wave_points", (x - 0.5, x + 0.5, 51), (z - 0.5, z + 0.5, 51), source, analytic=True)
+        column, row = m.peak()
+        seen.append((m.at(column, row), m.place("x", column), m.place("z", row)))
+    right, negated = seen
+    assert math.hypot(right[1] - x, right[2] - z) <= 0.05, f"the point is at ({right[1]:.2f}, {right[2]:.2f}) mm"
+    ratio, moved = negated[0] / right[0], math.hypot(negated[1] - right[1], negated[2] - right[2])
+    print(f"negated: {ratio:.2f} of the amplitude, {moved:.2f} mm off")
+    assert abs(ratio - 0.5) <= 0.05, f"{ratio:.2f} of the amplitude"
+    assert abs(moved - 0.24) <= 0.05, f"moved {moved:.2f} mm"
 
 
 # ---------------------------------------------------------------------------------------------------------------------
