@@ -56,9 +56,9 @@ template <int PARTS, int FRAMES, bool LINEAR> __device__ static __forceinline__ 
             total[f][c] = 0.0;
     for (int t = (int)q.first_transmit; t < (int)q.end_transmit; t++) {
         const das_cuda_transmit &wave = transmits[t];
-        const double delay =
-            das_float::das_transmit_path(wave.wave, p, das_float::vector_of(wave.scaled), das_float::vector_of(wave.direction), 1e-3) +
-            wave.constant;
+        const double delay = das_float::das_transmit_path(wave.wave, p, das_float::vector_of(wave.scaled),
+                                                          das_float::vector_of(wave.direction), 1e-3) +
+                             wave.constant;
         const float *weights = q.pair_weight ? (const float *)q.pair_weight + (long long)t * receives : nullptr;
         const char *record = (const char *)q.data + (q.data_first + (q.first_frame + frame0) * q.frame_stride +
                                                      t * q.transmit_stride + share * q.receive_stride) *

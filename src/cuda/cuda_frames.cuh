@@ -31,8 +31,9 @@ template <bool COMPLEX> __device__ static __forceinline__ void pack_as(const das
         const int f = by_frame ? x : i, n = by_frame ? i : x;
         const long long sample = row0 + n - q.lead, frame = frame0 + f;
         float re = 0.0f, im = 0.0f;
-        if (sample >= 0 && sample < q.sample_count && frame < c.frame_count)
-            das_float::load_sample<COMPLEX>(c, from + (c.first_frame + frame) * c.frame_stride + sample * c.sample_stride, re, im);
+        if (sample >= 0 && sample < c.sample_count && frame < c.frame_count)
+            das_float::load_sample<COMPLEX>(c, from + (c.first_frame + frame) * c.frame_stride + sample * c.sample_stride, re,
+                                            im);
         tile[f][n * PARTS] = re;
         tile[f][n * PARTS + PARTS - 1] = COMPLEX ? im : re;
     }
@@ -156,7 +157,8 @@ struct place {
     }
 };
 
-template <int KIND, int PARTS, int FLOATS, int SPLIT> __device__ static __forceinline__ void sum_frames(const das_cuda_frames &q)
+template <int KIND, int PARTS, int FLOATS, int SPLIT>
+__device__ static __forceinline__ void sum_frames(const das_cuda_frames &q)
 {
     const int TAPS = KIND == 2 ? DAS_KERNEL_TAPS : 1, LANES = 32 / SPLIT, OWN = POINTS / SPLIT, WIDTH = FLOATS < 4 ? FLOATS : 4;
     __shared__ entry entries[WARPS][2][32];
@@ -173,8 +175,7 @@ template <int KIND, int PARTS, int FLOATS, int SPLIT> __device__ static __forcei
 
     /* The point whose entries this lane makes. */
     const place at(q, min(a0 + lane % POINTS, counts_a - 1), b, slice);
-    const das_float::das_vector p =
-        das_float::term_point(c, das_float::grid_point(c, at.index[0], at.index[1], at.index[2]));
+    const das_float::das_vector p = das_float::term_point(c, das_float::grid_point(c, at.index[0], at.index[1], at.index[2]));
     const long long point = (at.index[2] * c.counts[1] + at.index[1]) * c.counts[0] + at.index[0];
     das_float::wave wave = das_float::no_wave();
     double number = 0.0, weights = 0.0;
@@ -182,7 +183,7 @@ template <int KIND, int PARTS, int FLOATS, int SPLIT> __device__ static __forcei
     /* The numbers of a row that this lane takes. */
     const int first_float = (int)blockIdx.z * LANES * FLOATS + lane % LANES * WIDTH;
     const char *column = (const char *)q.packed + 4 * (long long)first_float;
-    const unsigned row_bytes = (unsigned)(4 * q.row_floats);
+    unsigned row_bytes = (unsigned)(4 * q.row_floats);
 
     const das_cuda_pair *pairs = (const das_cuda_pair *)c.pair;
     const int interpolation = KIND == 0 ? DAS_KERNEL_NEAREST : KIND == 1 ? DAS_KERNEL_LINEAR : c.interpolation;
@@ -240,21 +241,26 @@ template <int KIND, int PARTS, int FLOATS, int SPLIT> __device__ static __forcei
             total[i][k] = 0.0f;
         }
 
-    const unsigned own = (unsigned)__cvta_generic_to_shared(entries[warp]) + team * OWN * sizeof(entry);
+    unsigned own = (unsigned)__cvta_generic_to_shared(entries[warp]) + team * OWN * sizeof(entry);
+    asm volatile("mov.u32 %0, %0;" : "+r"(own)); /* kept, not worked out again each time; so is the column */
+    asm volatile("mov.u64 %0, %0;" : "+l"(column));
+    asm volatile("mov.u32 %0, %0;" : "+r"(row_bytes));
     int in_sum = 0, now = 1;
     unsigned active = 0;
     for (long long first = c.first_pair; first < c.end_pair + PAIRS; first += PAIRS) {
-        const unsigned active_now = active;
+        unsigned active_now = active;
         active = make(first, now ^ 1); /* and sums what was made before */
         __syncwarp();
 #pragma unroll 1
-        for (int j = 0; j < PAIRS; j++) {
-            if ((active_now >> (POINTS * j) & ((1u << POINTS) - 1)) == 0)
+        for (unsigned from_j = own + now * 32 * sizeof(entry), j = 0; j < PAIRS; j++, from_j += POINTS * sizeof(entry)) {
+            const bool none = (active_now & ((1u << POINTS) - 1)) == 0;
+            active_now >>= POINTS;
+            if (none)
                 continue;
             float v[FLOATS], d[FLOATS];
 #pragma unroll
             for (int i = 0; i < OWN; i++) {
-                const entry e = load_entry(own + (now * 32 + j * POINTS + i) * sizeof(entry));
+                const entry e = load_entry(from_j + i * sizeof(entry));
                 const char *from = column + (unsigned long long)(e.row & ~FRESH) * row_bytes;
                 if (KIND == 0) {
                     if (e.row & FRESH)

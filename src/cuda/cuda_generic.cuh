@@ -56,6 +56,10 @@ __device__ static __forceinline__ void load_sample(const das_cuda_params &q, lon
         im -= offset;
         return;
     }
+    if (q.data_type == DAS_TYPE_F32) {
+        re = ((const float *)data)[index] - offset;
+        return;
+    }
     switch (q.data_type) {
     case DAS_TYPE_I8:
         re = ((const signed char *)data)[index];
@@ -72,11 +76,8 @@ __device__ static __forceinline__ void load_sample(const das_cuda_params &q, lon
     case DAS_TYPE_F16:
         re = half_to_float(((const unsigned short *)data)[index]);
         break;
-    case DAS_TYPE_F64:
-        re = (das_value)((const double *)data)[index];
-        break;
     default:
-        re = ((const float *)data)[index];
+        re = (das_value)((const double *)data)[index];
         break;
     }
     re -= offset;
@@ -150,8 +151,8 @@ __device__ static __forceinline__ bool find_sample(const das_cuda_params &q, int
 {
     /* Adding 1.5 2^52 leaves a whole number in the low bits. */
     const bool nearest = interpolation == DAS_KERNEL_NEAREST;
-    const double shifted = nearest || interpolation == DAS_KERNEL_QUADRATIC ? s + 6755399441055744.0
-                                                                            : __dadd_rd(s, 6755399441055744.0);
+    const double shifted =
+        nearest || interpolation == DAS_KERNEL_QUADRATIC ? s + 6755399441055744.0 : __dadd_rd(s, 6755399441055744.0);
     const double whole = shifted - 6755399441055744.0, place = nearest ? whole : s, edge = nearest ? 0.0 : 1e-3;
     if (!(place >= -edge && place <= q.last + edge))
         return false;
@@ -164,29 +165,38 @@ __device__ static __forceinline__ bool find_sample(const das_cuda_params &q, int
     return true;
 }
 
-/* find_term() for plans without tables and without clamping. Lengths are in samples, p too. */
+/* find_term() for plans without clamping. Lengths are in samples, p too. */
 template <bool COMPLEX>
 __device__ static __forceinline__ bool find_simple(const das_cuda_params &q, int interpolation, const das_cuda_pair &pair,
-                                                   const das_vector &p, wave &w, term &found)
+                                                   const das_vector &p, long long point, wave &w, term &found)
 {
     const das_cuda_transmit *t = (const das_cuda_transmit *)q.transmit + pair.transmit;
     const das_cuda_element *e = (const das_cuda_element *)q.element + pair.receive;
     const double2 xy = *(const double2 *)e, z_constant = *((const double2 *)e + 1);
     if (pair.transmit != w.transmit) {
         w.transmit = pair.transmit;
-        w.delay = das_transmit_path(t->wave, p, vector_of(t->scaled), vector_of(t->direction), 1e-3) + t->constant;
+        if (q.transmit_times)
+            w.delay = ((const double *)q.transmit_times)[pair.transmit * q.point_count + point] + t->constant;
+        else
+            w.delay = das_transmit_path(t->wave, p, vector_of(t->scaled), vector_of(t->direction), 1e-3) + t->constant;
+        if (q.transmit_weights)
+            w.weight = ((const float *)q.transmit_weights)[pair.transmit * q.point_count + point];
     }
     const double dx = p.x - xy.x, dy = p.y - xy.y, dz = p.z - z_constant.x, square = square_distance(dx, dy, dz);
-    float weight = 1.0f;
-    if (q.aperture) {
+    float weight = w.weight;
+    if (q.receive_weights) {
+        weight *= ((const float *)q.receive_weights)[pair.receive * q.point_count + point];
+    } else if (q.aperture) {
         const double h = q.z_normals ? dz : __fma_rn(dx, e->normal[0], __fma_rn(dy, e->normal[1], dz * e->normal[2]));
-        weight = aperture_weight(q, h, square);
+        weight *= aperture_weight(q, h, square);
     }
     if (!q.unit_weight)
         weight *= (float)pair.weight;
     if (weight == 0.0f)
         return false;
-    const double s = root_of_any(square) + (z_constant.y + w.delay);
+    const double path =
+        q.receive_times ? ((const double *)q.receive_times)[pair.receive * q.point_count + point] : root_of_any(square);
+    const double s = path + (z_constant.y + w.delay); /* NaN: no path */
     int sample;
     float fraction;
     if (!find_sample(q, interpolation, s, sample, fraction))
@@ -224,7 +234,7 @@ __device__ static __forceinline__ bool find_term(const das_cuda_params &q, int i
 {
 #ifndef DAS_KERNEL_DOUBLE
     if (q.simple)
-        return find_simple<COMPLEX>(q, interpolation, pair, p, w, found);
+        return find_simple<COMPLEX>(q, interpolation, pair, p, point, w, found);
 #endif
     const das_cuda_transmit *t = (const das_cuda_transmit *)q.transmit + pair.transmit;
     const das_cuda_element *e = (const das_cuda_element *)q.element + pair.receive;
@@ -307,11 +317,13 @@ template <int FRAMES, bool COMPLEX, int TAPS> __device__ static __forceinline__ 
     int in_part = 0;
 
     const int tap_count = das_tap_count(q.interpolation), tap_first = das_tap_first(q.interpolation);
+    const long long frame_offset = (q.first_frame + frame0) * q.frame_stride;
     wave w = no_wave();
     for (long long i = begin; i < end; i++) {
         const das_cuda_pair pair = pairs[i];
         term t;
-        if (pair.transmit < q.first_transmit || pair.transmit >= q.end_transmit || !find_term<COMPLEX>(q, q.interpolation, pair, p, point, w, t))
+        if (pair.transmit < q.first_transmit || pair.transmit >= q.end_transmit ||
+            !find_term<COMPLEX>(q, q.interpolation, pair, p, point, w, t))
             continue;
         if (q.normalization) {
             number++;
@@ -328,11 +340,11 @@ template <int FRAMES, bool COMPLEX, int TAPS> __device__ static __forceinline__ 
 #pragma unroll
         for (int f = 0; f < FRAMES; f++)
             v[f][0] = v[f][1] = 0;
+        const long long first_tap = t.at.sample + tap_first;
+        long long base = pair.offset + frame_offset + first_tap * q.sample_stride;
 #pragma unroll
-        for (int k = 0; k < TAPS; k++) {
-            const long long n = t.at.sample + tap_first + k;
-            if (k < tap_count && n >= 0 && (double)n <= q.last) {
-                const long long base = pair.offset + n * q.sample_stride + (q.first_frame + frame0) * q.frame_stride;
+        for (int k = 0; k < TAPS; k++, base += q.sample_stride) {
+            if (k < tap_count && (unsigned long long)(first_tap + k) < (unsigned long long)q.sample_count) {
 #pragma unroll
                 for (int f = 0; f < FRAMES; f++)
                     if (f < frames) {

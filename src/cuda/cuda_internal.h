@@ -6,48 +6,48 @@
 #include "cuda_params.h"
 
 /* Kernels of cuda_kernels.cu, X(enumerator, name). */
-#define DAS_CUDA_KERNELS(X)                                  \
-    X(DAS_CUDA_GENERIC, "das_generic")                           \
-    X(DAS_CUDA_GENERIC_LINEAR, "das_generic_linear")             \
-    X(DAS_CUDA_GENERIC_FRAMES, "das_generic_frames")             \
-    X(DAS_CUDA_GENERIC_FRAMES_LINEAR, "das_generic_frames_linear") \
-    X(DAS_CUDA_GENERIC_DOUBLE, "das_generic_double")         \
-    X(DAS_CUDA_FEW, "das_few_real")                          \
-    X(DAS_CUDA_FEW_IQ, "das_few_iq")                         \
-    X(DAS_CUDA_FEW_FRAMES, "das_few_frames")                 \
-    X(DAS_CUDA_FEW_FRAMES_IQ, "das_few_frames_iq")           \
-    X(DAS_CUDA_PACK_FRAMES, "das_pack_frames")               \
-    X(DAS_CUDA_FRAMES_NEAREST, "das_frames_nearest")         \
-    X(DAS_CUDA_FRAMES_LINEAR, "das_frames_linear")           \
-    X(DAS_CUDA_FRAMES_ANY, "das_frames_any")                 \
-    X(DAS_CUDA_FRAMES_NEAREST_WIDE, "das_frames_nearest_wide") \
-    X(DAS_CUDA_FRAMES_LINEAR_WIDE, "das_frames_linear_wide")   \
-    X(DAS_CUDA_FRAMES_ANY_WIDE, "das_frames_any_wide")         \
-    X(DAS_CUDA_FRAMES_NEAREST_IQ, "das_frames_nearest_iq")   \
-    X(DAS_CUDA_FRAMES_LINEAR_IQ, "das_frames_linear_iq")     \
-    X(DAS_CUDA_FRAMES_ANY_IQ, "das_frames_any_iq")           \
-    X(DAS_CUDA_FRAMES_NEAREST_IQ_WIDE, "das_frames_nearest_iq_wide") \
-    X(DAS_CUDA_FRAMES_LINEAR_IQ_WIDE, "das_frames_linear_iq_wide")   \
-    X(DAS_CUDA_FRAMES_ANY_IQ_WIDE, "das_frames_any_iq_wide")         \
-    X(DAS_CUDA_PACK, "das_pack")                             \
-    X(DAS_CUDA_TILE_NEAREST, "das_tile_nearest")             \
-    X(DAS_CUDA_TILE_LINEAR, "das_tile_linear")               \
-    X(DAS_CUDA_TILE_CUBIC, "das_tile_cubic")                 \
-    X(DAS_CUDA_TILE_NEAREST_LINE, "das_tile_nearest_line")   \
-    X(DAS_CUDA_TILE_LINEAR_LINE, "das_tile_linear_line")     \
-    X(DAS_CUDA_TILE_CUBIC_LINE, "das_tile_cubic_line")       \
-    X(DAS_CUDA_TILE_NEAREST_IQ, "das_tile_nearest_iq")       \
-    X(DAS_CUDA_TILE_LINEAR_IQ, "das_tile_linear_iq")         \
-    X(DAS_CUDA_TILE_CUBIC_IQ, "das_tile_cubic_iq")           \
-    X(DAS_CUDA_TILE_NEAREST_PLANES, "das_tile_nearest_planes") \
-    X(DAS_CUDA_TILE_LINEAR_PLANES, "das_tile_linear_planes") \
+#define DAS_CUDA_KERNELS(X)                                                                                                    \
+    X(DAS_CUDA_GENERIC, "das_generic")                                                                                         \
+    X(DAS_CUDA_GENERIC_LINEAR, "das_generic_linear")                                                                           \
+    X(DAS_CUDA_GENERIC_FRAMES, "das_generic_frames")                                                                           \
+    X(DAS_CUDA_GENERIC_FRAMES_LINEAR, "das_generic_frames_linear")                                                             \
+    X(DAS_CUDA_GENERIC_DOUBLE, "das_generic_double")                                                                           \
+    X(DAS_CUDA_FEW, "das_few_real")                                                                                            \
+    X(DAS_CUDA_FEW_IQ, "das_few_iq")                                                                                           \
+    X(DAS_CUDA_FEW_FRAMES, "das_few_frames")                                                                                   \
+    X(DAS_CUDA_FEW_FRAMES_IQ, "das_few_frames_iq")                                                                             \
+    X(DAS_CUDA_PACK_FRAMES, "das_pack_frames")                                                                                 \
+    X(DAS_CUDA_FRAMES_NEAREST, "das_frames_nearest")                                                                           \
+    X(DAS_CUDA_FRAMES_LINEAR, "das_frames_linear")                                                                             \
+    X(DAS_CUDA_FRAMES_ANY, "das_frames_any")                                                                                   \
+    X(DAS_CUDA_FRAMES_NEAREST_WIDE, "das_frames_nearest_wide")                                                                 \
+    X(DAS_CUDA_FRAMES_LINEAR_WIDE, "das_frames_linear_wide")                                                                   \
+    X(DAS_CUDA_FRAMES_ANY_WIDE, "das_frames_any_wide")                                                                         \
+    X(DAS_CUDA_FRAMES_NEAREST_IQ, "das_frames_nearest_iq")                                                                     \
+    X(DAS_CUDA_FRAMES_LINEAR_IQ, "das_frames_linear_iq")                                                                       \
+    X(DAS_CUDA_FRAMES_ANY_IQ, "das_frames_any_iq")                                                                             \
+    X(DAS_CUDA_FRAMES_NEAREST_IQ_WIDE, "das_frames_nearest_iq_wide")                                                           \
+    X(DAS_CUDA_FRAMES_LINEAR_IQ_WIDE, "das_frames_linear_iq_wide")                                                             \
+    X(DAS_CUDA_FRAMES_ANY_IQ_WIDE, "das_frames_any_iq_wide")                                                                   \
+    X(DAS_CUDA_PACK, "das_pack")                                                                                               \
+    X(DAS_CUDA_TILE_NEAREST, "das_tile_nearest")                                                                               \
+    X(DAS_CUDA_TILE_LINEAR, "das_tile_linear")                                                                                 \
+    X(DAS_CUDA_TILE_CUBIC, "das_tile_cubic")                                                                                   \
+    X(DAS_CUDA_TILE_NEAREST_LINE, "das_tile_nearest_line")                                                                     \
+    X(DAS_CUDA_TILE_LINEAR_LINE, "das_tile_linear_line")                                                                       \
+    X(DAS_CUDA_TILE_CUBIC_LINE, "das_tile_cubic_line")                                                                         \
+    X(DAS_CUDA_TILE_NEAREST_IQ, "das_tile_nearest_iq")                                                                         \
+    X(DAS_CUDA_TILE_LINEAR_IQ, "das_tile_linear_iq")                                                                           \
+    X(DAS_CUDA_TILE_CUBIC_IQ, "das_tile_cubic_iq")                                                                             \
+    X(DAS_CUDA_TILE_NEAREST_PLANES, "das_tile_nearest_planes")                                                                 \
+    X(DAS_CUDA_TILE_LINEAR_PLANES, "das_tile_linear_planes")                                                                   \
     X(DAS_CUDA_TILE_CUBIC_PLANES, "das_tile_cubic_planes")
 
 typedef enum das_cuda_kernel {
 #define DAS_CUDA_KERNEL(enumerator, name) enumerator,
     DAS_CUDA_KERNELS(DAS_CUDA_KERNEL)
 #undef DAS_CUDA_KERNEL
-    DAS_CUDA_KERNEL_COUNT
+        DAS_CUDA_KERNEL_COUNT
 } das_cuda_kernel;
 
 typedef struct das_cuda_device {
@@ -58,7 +58,7 @@ typedef struct das_cuda_device {
     das_cu_module module;
     das_cu_function kernel[DAS_CUDA_KERNEL_COUNT];
     int multiprocessors;
-    int capability; /* 90 is 9.0 */
+    int capability;   /* 90 is 9.0 */
     int shared_bytes; /* that a block may have */
 } das_cuda_device;
 
@@ -72,8 +72,14 @@ typedef struct das_cuda_queue {
     bool imported;
 } das_cuda_queue;
 
-static inline das_cuda_device *das_cuda_of(const das_device *device) { return device->impl; }
-static inline das_cu_stream das_cuda_stream(const das_queue *queue) { return ((const das_cuda_queue *)queue->impl)->stream; }
+static inline das_cuda_device *das_cuda_of(const das_device *device)
+{
+    return device->impl;
+}
+static inline das_cu_stream das_cuda_stream(const das_queue *queue)
+{
+    return ((const das_cuda_queue *)queue->impl)->stream;
+}
 static inline das_cu_pointer das_cuda_pointer(const das_buffer *buffer)
 {
     return ((const das_cuda_buffer *)buffer->impl)->pointer;

@@ -40,8 +40,11 @@ namespace das_double {
 
 #define KERNEL(threads) extern "C" __global__ void __launch_bounds__(threads)
 
-#define GENERIC_KERNEL(name, ...) \
-    KERNEL(DAS_CUDA_GENERIC_THREADS) name(const __grid_constant__ das_cuda_params q) { __VA_ARGS__(q); }
+#define GENERIC_KERNEL(name, ...)                                                                                              \
+    KERNEL(DAS_CUDA_GENERIC_THREADS) name(const __grid_constant__ das_cuda_params q)                                           \
+    {                                                                                                                          \
+        __VA_ARGS__(q);                                                                                                        \
+    }
 GENERIC_KERNEL(das_generic, das_float::generic_any<1, DAS_KERNEL_TAPS>)
 GENERIC_KERNEL(das_generic_linear, das_float::generic_any<1, 2>)
 GENERIC_KERNEL(das_generic_frames, das_float::generic_any<8, DAS_KERNEL_TAPS>)
@@ -50,13 +53,13 @@ GENERIC_KERNEL(das_generic_double, das_double::generic_any<1, DAS_KERNEL_TAPS>)
 
 #include "cuda_few.cuh"
 
-#define FEW_KERNEL(name, ...)                                                                                       \
-    KERNEL(DAS_CUDA_FEW_THREADS) name(const __grid_constant__ das_cuda_params q)                                    \
-    {                                                                                                               \
-        if (q.interpolation == DAS_KERNEL_LINEAR)                                                                   \
-            das_few::sum_few<__VA_ARGS__, true>(q);                                                                 \
-        else                                                                                                        \
-            das_few::sum_few<__VA_ARGS__, false>(q);                                                                \
+#define FEW_KERNEL(name, ...)                                                                                                  \
+    KERNEL(DAS_CUDA_FEW_THREADS) name(const __grid_constant__ das_cuda_params q)                                               \
+    {                                                                                                                          \
+        if (q.interpolation == DAS_KERNEL_LINEAR)                                                                              \
+            das_few::sum_few<__VA_ARGS__, true>(q);                                                                            \
+        else                                                                                                                   \
+            das_few::sum_few<__VA_ARGS__, false>(q);                                                                           \
     }
 FEW_KERNEL(das_few_real, 1, 1)
 FEW_KERNEL(das_few_iq, 2, 1)
@@ -65,13 +68,16 @@ FEW_KERNEL(das_few_frames_iq, 2, 4)
 
 #include "cuda_tile.cuh"
 
-KERNEL(256) das_pack(const __grid_constant__ das_cuda_tile q) { das_tiles::pack(q); }
+KERNEL(256) das_pack(const __grid_constant__ das_cuda_tile q)
+{
+    das_tiles::pack(q);
+}
 
-#define TILE_KERNEL(name, ...)                                                  \
-    KERNEL(DAS_CUDA_TILE_THREADS) name(const __grid_constant__ das_cuda_tile q) \
-    {                                                                           \
-        extern __shared__ __align__(16) char shared[];                          \
-        das_tiles::__VA_ARGS__(q, shared);                                      \
+#define TILE_KERNEL(name, ...)                                                                                                 \
+    KERNEL(DAS_CUDA_TILE_THREADS) name(const __grid_constant__ das_cuda_tile q)                                                \
+    {                                                                                                                          \
+        extern __shared__ __align__(16) char shared[];                                                                         \
+        das_tiles::__VA_ARGS__(q, shared);                                                                                     \
     }
 TILE_KERNEL(das_tile_nearest, tile_real<0, false>)
 TILE_KERNEL(das_tile_linear, tile_real<1, false>)
@@ -89,11 +95,11 @@ TILE_KERNEL(das_tile_cubic_planes, tile_iq<2, true>)
 #include "cuda_frames.cuh"
 
 /* At least so many blocks a multiprocessor: what registers there are. */
-#define FRAMES_KERNEL(name, blocks, ...)                                            \
-    extern "C" __global__ void __launch_bounds__(DAS_CUDA_FRAMES_THREADS, blocks)   \
-        name(const __grid_constant__ das_cuda_frames q)                             \
-    {                                                                               \
-        das_frames::__VA_ARGS__(q);                                                 \
+#define FRAMES_KERNEL(name, blocks, ...)                                                                                       \
+    extern "C" __global__ void __launch_bounds__(DAS_CUDA_FRAMES_THREADS, blocks)                                              \
+        name(const __grid_constant__ das_cuda_frames q)                                                                        \
+    {                                                                                                                          \
+        das_frames::__VA_ARGS__(q);                                                                                            \
     }
 FRAMES_KERNEL(das_pack_frames, 4, pack)
 FRAMES_KERNEL(das_frames_nearest, 4, sum_frames<0, 1, 4, 4>)

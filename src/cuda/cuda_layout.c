@@ -47,8 +47,9 @@ static bool tile_allowed(const das_problem *problem)
         problem->receive_weights != NULL || problem->interpolation == DAS_INTERPOLATION_QUADRATIC ||
         problem->interpolation == DAS_INTERPOLATION_LANCZOS)
         return false;
-    if (problem->transmit_count < 4 || problem->transmit_count > DAS_CUDA_TILE_ELEMENTS || problem->receive_count > DAS_CUDA_TILE_ELEMENTS ||
-        problem->pair_count < 32 || problem->sample_count > 1 << 22 || problem->frame_count > 1 << 30)
+    if (problem->transmit_count < 4 || problem->transmit_count > DAS_CUDA_TILE_ELEMENTS ||
+        problem->receive_count > DAS_CUDA_TILE_ELEMENTS || problem->pair_count < 32 || problem->sample_count > 1 << 22 ||
+        problem->frame_count > 1 << 30)
         return false;
     if (problem->grid.point_count < 1024 || problem->grid.counts[0] * problem->grid.counts[1] > 1 << 30 ||
         problem->grid.point_count > (int64_t)1 << 40)
@@ -180,14 +181,14 @@ static void place_sections(das_cuda_layout *layout)
 /* Whether the path for few frames serves. */
 static bool choose_few(const das_problem *problem)
 {
-    int64_t bytes = problem->sample_stride * (int64_t)das_type_bytes(problem->data_type);
     return problem->fast_paths && problem->dense && problem->precision != DAS_PRECISION_DOUBLE && !problem->keep_transmit &&
            !problem->keep_receive && problem->normalization == DAS_NORMALIZATION_NONE && problem->outside == DAS_OUTSIDE_ZERO &&
            problem->transmit_times_s == NULL && problem->receive_times_s == NULL && problem->transmit_weights == NULL &&
            problem->receive_weights == NULL && problem->interpolation <= DAS_INTERPOLATION_LINEAR &&
            (problem->data_type == DAS_TYPE_F32 || problem->data_type == DAS_TYPE_I16 || problem->data_type == DAS_TYPE_CF32 ||
             problem->data_type == DAS_TYPE_CI16) &&
-           problem->sample_count < INT32_MAX && bytes > INT32_MIN && bytes < INT32_MAX && problem->pair_count > 0;
+           problem->sample_count < INT32_MAX && problem->sample_stride > -(1 << 28) && problem->sample_stride < 1 << 28 &&
+           problem->pair_count > 0;
 }
 
 /* The frames path, which packs as many frames at a time as the budget allows; false if it does not serve. */
@@ -204,8 +205,9 @@ static bool choose_frames(const das_problem *problem, das_cuda_layout *layout)
     for (int k = 0; k < 3; k++)
         if (counts[k] > 1 << 30)
             return false;
-    int kind = problem->interpolation == DAS_INTERPOLATION_NEAREST ? 0 : problem->interpolation == DAS_INTERPOLATION_LINEAR ? 1 : 2;
-    shape->sample_count = problem->sample_count;
+    int kind = problem->interpolation == DAS_INTERPOLATION_NEAREST  ? 0
+               : problem->interpolation == DAS_INTERPOLATION_LINEAR ? 1
+                                                                    : 2;
     shape->lead = kind == 2 ? 2 : 0;
     shape->pair_rows = problem->sample_count + (kind == 0 ? 0 : kind == 1 ? 1 : 5);
     if (problem->sample_count > INT32_MAX || problem->pair_count > (INT32_MAX - 2 * DAS_CUDA_FRAMES_ZEROS) / shape->pair_rows)
@@ -219,8 +221,8 @@ static bool choose_frames(const das_problem *problem, das_cuda_layout *layout)
         if (most >= frame_blocks || most >= 4 || layout->frames_each == 32)
             break;
     }
-    if (most > 32768)
-        most = 32768;
+    if (most > 65535 * DAS_CUDA_PACK_TILE / 128)
+        most = 65535 * DAS_CUDA_PACK_TILE / 128;
     if (most < frame_blocks)
         frame_blocks = most;
     if (frame_blocks == 0)

@@ -16,8 +16,8 @@ typedef struct das_cuda_transmit {
 } das_cuda_transmit;
 
 typedef struct das_cuda_element { /* read 16 bytes at a time */
-    double scaled[3]; /* position times samples_per_m */
-    double constant;  /* samples: d_r fs */
+    double scaled[3];             /* position times samples_per_m */
+    double constant;              /* samples: d_r fs */
     double position[3];
     double normal[3];
     double reserved[2];
@@ -40,15 +40,15 @@ typedef struct das_cuda_params {
     double samples_per_m, tolerance_m, inverse_2f, turns_per_sample, last, window_parameter, sample_offset;
     int64_t counts[3], point_count;
     double origin[3], steps[3][3];
-    int64_t window_count, frame_stride, sample_stride;
+    int64_t window_count, sample_count, frame_stride, sample_stride;
     int64_t image_first, image_strides[6];
     int64_t receive_count, transmit_count;
     int32_t grid_kind, interpolation, window, clamp, normalization, aperture;
     int32_t data_type, image_type, data_complex, rotate, keep_transmit, keep_receive;
-    int32_t simple; /* no tables, no clamping: see find_simple() */
+    int32_t simple; /* no clamping: see find_simple() */
     int32_t z_normals, unit_weight;
-    uint64_t pair_weight;           /* dense data, float[transmit][receive]; 0: all 1 */
-    int64_t data_first;             /* dense data: of sample 0 of transmit 0, receive 0, frame 0 */
+    uint64_t pair_weight; /* dense data, float[transmit][receive]; 0: all 1 */
+    int64_t data_first;   /* dense data: of sample 0 of transmit 0, receive 0, frame 0 */
     int64_t transmit_stride, receive_stride;
     int32_t value_bytes, sample_bytes; /* of a stored sample; from one to the next */
 
@@ -75,17 +75,16 @@ enum {
 };
 
 typedef struct das_cuda_frames {
-    das_cuda_params common;    /* first_frame, frame_count: those that are packed */
-    uint64_t packed;           /* float or float2 [pair][sample][frame], after the rows of zeros */
-    int64_t row_floats;        /* from one sample to the next: whole blocks of the kernel */
-    int64_t pair_rows;         /* samples of a record and the zeros around them */
-    int64_t rows;              /* of all pairs, and the zeros before them */
-    int64_t sample_count;
-    int32_t lead;              /* of which before the record */
-    int32_t axis[3];           /* grid axes: of a warp's points, and the others */
-    int32_t warps;             /* of a block along axis[0]; the rest are along axis[1] */
-    int32_t blocks[2];         /* along these axes */
-    int32_t reversed;          /* order of blocks: the last first */
+    das_cuda_params common; /* first_frame, frame_count: those that are packed */
+    uint64_t packed;        /* float or float2 [pair][sample][frame], after the rows of zeros */
+    int64_t row_floats;     /* from one sample to the next: whole blocks of the kernel */
+    int64_t pair_rows;      /* samples of a record and the zeros around them */
+    int64_t rows;           /* of all pairs, and the zeros before them */
+    int32_t lead;           /* of which before the record */
+    int32_t axis[3];        /* grid axes: of a warp's points, and the others */
+    int32_t warps;          /* of a block along axis[0]; the rest are along axis[1] */
+    int32_t blocks[2];      /* along these axes */
+    int32_t reversed;       /* order of blocks: the last first */
     int32_t first_block, first_slice;
 } das_cuda_frames;
 
@@ -111,9 +110,9 @@ typedef struct das_cuda_tile {
     uint64_t packed;       /* float or float2 [row][stride] */
     uint64_t flags_offset; /* bytes from there to a byte per row: 1 if it holds something that is not finite */
     double second[3];      /* from a thread's first point to its second, in samples */
-    int64_t rows; /* packed */
+    int64_t rows;          /* packed */
     int64_t sample_count;
-    int64_t frame; /* of the data */
+    int64_t frame;                  /* of the data */
     int32_t axis_a, axis_b, axis_c; /* grid axes: across and down a tile, and the third */
     int32_t tiles_a, tiles_b;
     int32_t slow_a, reversed;    /* order of tiles: along axis b first; the last first */

@@ -185,6 +185,7 @@ static void fill_params(const das_problem *problem, const das_cuda_plan *self, d
     params->sample_offset = problem->sample_offset;
     params->point_count = problem->grid.point_count;
     params->window_count = problem->window_count;
+    params->sample_count = problem->sample_count;
     params->frame_stride = problem->frame_stride;
     params->sample_stride = problem->sample_stride;
     params->image_first = problem->image_first;
@@ -201,16 +202,15 @@ static void fill_params(const das_problem *problem, const das_cuda_plan *self, d
     params->data_complex = problem->data_complex;
     params->keep_transmit = problem->keep_transmit;
     params->keep_receive = problem->keep_receive;
-    params->simple = problem->fast_paths && problem->precision != DAS_PRECISION_DOUBLE && problem->outside == DAS_OUTSIDE_ZERO &&
-                     problem->sample_count < INT32_MAX && problem->transmit_times_s == NULL && problem->receive_times_s == NULL &&
-                     problem->transmit_weights == NULL && problem->receive_weights == NULL;
+    params->simple = problem->fast_paths && problem->precision != DAS_PRECISION_DOUBLE &&
+                     problem->outside == DAS_OUTSIDE_ZERO && problem->sample_count < INT32_MAX;
     params->unit_weight = problem->unit_weight;
     params->pair_weight = at[DAS_CUDA_PAIR_WEIGHTS];
     params->data_first = problem->first;
     params->transmit_stride = problem->transmit_stride;
     params->receive_stride = problem->receive_stride;
     params->value_bytes = (int32_t)das_type_bytes(problem->data_type);
-    params->sample_bytes = (int32_t)(problem->sample_stride * params->value_bytes);
+    params->sample_bytes = (int32_t)((uint64_t)problem->sample_stride * (uint64_t)params->value_bytes);
     params->z_normals = 1;
     for (int64_t r = 0; r < problem->receive_count; r++) {
         const double *normal = problem->receive[r].normal;
@@ -225,13 +225,14 @@ static void describe(das_plan *plan, const das_problem *problem, const das_cuda_
     char memory[64] = "";
     if (layout->host_bytes > 0)
         snprintf(memory, sizeof memory, ", %" PRIu64 " bytes of tables in host memory", layout->host_bytes);
-    const char *device = plan->device->info.name, *name = names[problem->interpolation], *iq = problem->data_complex ? ", IQ" : "";
+    const char *device = plan->device->info.name, *name = names[problem->interpolation],
+               *iq = problem->data_complex ? ", IQ" : "";
     if (layout->path == DAS_CUDA_PATH_TILE)
         snprintf(plan->description, sizeof plan->description, "%s: tiles, %s%s%s, %" PRId32 " pieces", device, name, iq,
                  layout->shape.folded ? ", reciprocal pairs folded" : "", layout->chunks);
     else if (layout->path == DAS_CUDA_PATH_FRAMES)
-        snprintf(plan->description, sizeof plan->description, "%s: %" PRId32 " frames together, %s%s, %" PRId32 " pieces", device,
-                 layout->frames_each, name, iq, layout->chunks);
+        snprintf(plan->description, sizeof plan->description, "%s: %" PRId32 " frames together, %s%s, %" PRId32 " pieces",
+                 device, layout->frames_each, name, iq, layout->chunks);
     else if (layout->path == DAS_CUDA_PATH_FEW)
         snprintf(plan->description, sizeof plan->description, "%s: few frames, %s%s%s", device, name, iq, memory);
     else

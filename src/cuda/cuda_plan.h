@@ -21,12 +21,7 @@ typedef enum das_cuda_section {
     DAS_CUDA_SECTION_COUNT
 } das_cuda_section;
 
-typedef enum das_cuda_path {
-    DAS_CUDA_PATH_GENERIC,
-    DAS_CUDA_PATH_FEW,
-    DAS_CUDA_PATH_TILE,
-    DAS_CUDA_PATH_FRAMES
-} das_cuda_path;
+typedef enum das_cuda_path { DAS_CUDA_PATH_GENERIC, DAS_CUDA_PATH_FEW, DAS_CUDA_PATH_TILE, DAS_CUDA_PATH_FRAMES } das_cuda_path;
 
 /* The choice of path and memory, the same for a query and a plan. */
 typedef struct das_cuda_layout {
@@ -41,8 +36,8 @@ typedef struct das_cuda_layout {
 
     das_cuda_path path;
     das_cuda_kernel kernel;
-    int32_t chunks; /* transmits or frames are packed so many at a time */
-    das_cuda_tile shape; /* without addresses */
+    int32_t chunks;          /* transmits or frames are packed so many at a time */
+    das_cuda_tile shape;     /* without addresses */
     int32_t chunk_transmits; /* a multiple of the kernel's rows */
     uint32_t shared_bytes;
     das_cuda_frames frames; /* without addresses */

@@ -111,7 +111,8 @@ static das_status generic(const launcher *l)
         params.split *= 2;
 
     /* Slices: first of outputs, then of frames, then of points. */
-    int64_t points_block = few ? 32 : DAS_CUDA_GENERIC_THREADS / params.split, left = terms_per_launch(device) / (pairs_each > 0 ? pairs_each : 1);
+    int64_t points_block = few ? 32 : DAS_CUDA_GENERIC_THREADS / params.split,
+            left = terms_per_launch(device) / (pairs_each > 0 ? pairs_each : 1);
     int64_t points_each = min64(points, left > 16384 ? left : 16384);
     points_each = min64(points_each, (int64_t)1 << 37);
     left /= points_each;
