@@ -288,7 +288,7 @@ das_status das_parallel_start(das_device *device, das_error *error);
 int64_t das_parallel_width(das_device *device);
 
 /* After fork() nobody gives back what other threads of the parent held. True for the one thread of the child that is to
- * make the locks anew and then to call das_locks_renewed(); others wait here until it has. `owner` starts as getpid(). */
+ * make the locks anew and then to call das_locks_renewed(); others wait here until it has. */
 bool das_locks_inherited(das_lock_owner *owner);
 void das_locks_renewed(das_lock_owner *owner);
 

@@ -380,7 +380,7 @@ static das_status begin_transfer(das_queue **queue, das_buffer *buffer, uint64_t
     if (status != DAS_OK)
         return status;
     if (*queue != NULL)
-        return das_queue_check(*queue, error);
+        return das_queue_pending(*queue, error);
 
     pthread_mutex_lock(&device->private_mutex);
     if (device->private_queue == NULL) {

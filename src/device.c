@@ -282,7 +282,11 @@ void das_device_unretain(das_device *device)
 
 bool das_locks_inherited(das_lock_owner *owner)
 {
-    const long long here = getpid();
+    return das_locks_inherited_by(owner, getpid());
+}
+
+bool das_locks_inherited_by(das_lock_owner *owner, int64_t here)
+{
     long long found = atomic_load(owner);
     while (found != here) { /* -here: another thread is at it */
         if (found != -here && atomic_compare_exchange_strong(owner, &found, -here))
@@ -295,19 +299,20 @@ bool das_locks_inherited(das_lock_owner *owner)
 
 void das_locks_renewed(das_lock_owner *owner)
 {
-    atomic_store(owner, getpid());
+    atomic_store(owner, -atomic_load(owner));
 }
 
 bool das_device_reachable(das_device *device)
 {
-    if (das_locks_inherited(&device->locks_of)) {
+    const int64_t here = getpid();
+    if (das_locks_inherited_by(&device->locks_of, here)) {
         pthread_mutex_init(&device->mutex, NULL);
         pthread_mutex_init(&device->private_mutex, NULL);
         for (das_queue *queue = device->queues; queue != NULL; queue = queue->next)
             pthread_mutex_init(&queue->mutex, NULL);
         das_locks_renewed(&device->locks_of);
     }
-    return device->backend->fork_safe || device->process == getpid();
+    return device->backend->fork_safe || device->process == here;
 }
 
 das_status das_device_check(das_device *device, das_error *error)

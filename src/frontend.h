@@ -45,6 +45,8 @@ das_status das_device_check(das_device *device, das_error *error);
 /* Whether the backend may still be called to free things. In a forked child the locks are fit for use from here on: every
  * function that takes one has come through here, or through das_device_check(), before. */
 bool das_device_reachable(das_device *device);
+/* das_locks_inherited() where getpid() is known: it costs as much as a lock or more. */
+bool das_locks_inherited_by(das_lock_owner *owner, int64_t here);
 void das_device_retain(das_device *device);
 void das_device_unretain(das_device *device);
 
@@ -54,6 +56,8 @@ void das_users_wait(das_device *device, const das_users *users);
 
 /* ---- queue.c ---- */
 
+/* The queue has no failure pending; the device has been checked. */
+das_status das_queue_pending(das_queue *queue, das_error *error);
 /* The device is usable and the queue has no failure pending. */
 das_status das_queue_check(das_queue *queue, das_error *error);
 void das_queue_unretain(das_queue *queue);
@@ -141,7 +145,7 @@ bool das_extent(int64_t first, int32_t count, const int64_t *shape, const int64_
 
 /* ---- plan.c ---- */
 
-/* In a forked child: the plan's locks are fit for use. */
+/* In a forked child: the plan's locks are fit for use. The device has been checked. */
 void das_plan_renew_locks(das_plan *plan);
 
 /* ---- reconstruct.c ---- */

@@ -65,7 +65,7 @@ das_status das_plan_query(das_device *device, const das_acquisition *acquisition
 
 void das_plan_renew_locks(das_plan *plan)
 {
-    if (!das_locks_inherited(&plan->locks_of))
+    if (!das_locks_inherited_by(&plan->locks_of, atomic_load(&plan->device->locks_of)))
         return;
     /* Calls on their way were the parent's. */
     pthread_mutex_init(&plan->mutex, NULL);

@@ -109,17 +109,20 @@ das_status das_queue_keep(das_queue *queue, das_status status, const das_error *
     return status;
 }
 
-das_status das_queue_check(das_queue *queue, das_error *error)
+das_status das_queue_pending(das_queue *queue, das_error *error)
 {
-    das_status status = das_device_check(queue->device, error);
-    if (status != DAS_OK)
-        return status;
     pthread_mutex_lock(&queue->mutex);
-    status = queue->failure.status;
+    das_status status = queue->failure.status;
     if (status != DAS_OK)
         das_fail(error, status, "an earlier call on this queue failed: %s", queue->failure.message);
     pthread_mutex_unlock(&queue->mutex);
     return status;
+}
+
+das_status das_queue_check(das_queue *queue, das_error *error)
+{
+    das_status status = das_device_check(queue->device, error);
+    return status != DAS_OK ? status : das_queue_pending(queue, error);
 }
 
 das_status das_queue_wait(das_queue *queue, das_error *error)

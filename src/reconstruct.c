@@ -337,7 +337,7 @@ das_status das_reconstruct(das_plan *plan, das_queue *queue, das_buffer *data, d
     if (status == DAS_OK)
         status = check_buffers(plan, data, image, &work, error);
     if (status == DAS_OK && queue != NULL)
-        status = das_queue_check(queue, error);
+        status = das_queue_pending(queue, error);
     if (status != DAS_OK)
         return status;
     work.data = data;
