@@ -25,16 +25,16 @@ check()
     fi
     includes+=(-include src/kernel.h)
     local last=src/opencl/opencl_kernels.cl
+    if [ -n "${value[LANES]:-}" ]; then
+        includes+=(-include "$last")
+        last=src/opencl/opencl_block.cl
+    fi
     if [ -n "${value[FAST]:-}" ]; then
         includes+=(-include "$last")
         last=src/opencl/opencl_fast.cl
     fi
     if [ -n "${value[TILE_PTX]:-}" ]; then
         defines+=(--target=nvptx64-unknown-unknown -D__NV_CL_C_VERSION=120 -Dasm=__asm__)
-    fi
-    if [ -n "${value[LANES]:-}" ]; then
-        includes+=(-include "$last")
-        last=src/opencl/opencl_block.cl
     fi
     expect "OpenCL kernels, fp64 $fp64, $name" clang -x cl -cl-std=CL1.2 -Wall -Werror -fsyntax-only \
         -Xclang -finclude-default-header "-DDAS_FP64=$fp64" "${defines[@]}" "${includes[@]}" "$last"
@@ -57,6 +57,14 @@ for fp64 in 0 1; do
         for listed in 0 1; do
             check "kept $keep, listed $listed" $fp64 KEEP_TRANSMIT=${keep:0:1} KEEP_RECEIVE=${keep:1:1} LISTED=$listed FRAMES=2
         done
+    done
+    for interpolation in 0 1; do
+        check "tile with aperture, interpolation $interpolation" $fp64 FAST=1 INTERPOLATION=$interpolation FOLDED=0 WEIGHTED=0 \
+            WINDOW_LEAD=112 TILE_THREADS=256 TILE_ROWS=16 TILE_WINDOW=108 TILE_POINTS=2 TILE_CONSTANT=0 TILE_LINE=0 \
+            APERTURE=1 WINDOW=$((3 * interpolation)) BLOCK_ROWS=0 LANES=1
+        [ "$fp64" = 0 ] || check "patch with aperture, interpolation $interpolation" $fp64 FAST=2 \
+            INTERPOLATION=$interpolation FOLDED=0 WEIGHTED=0 WINDOW_LEAD=32 PATCH_SHARED=$interpolation PATCH_COUNT=4 PATCH_0=4 \
+            PATCH_1=1 PATCH_2=4 APERTURE=1 WINDOW=$((1 + interpolation)) BLOCK_ROWS=0 LANES=16
     done
     for lanes in 1 $((1 + 15 * fp64)); do
         for interpolation in 0 1 2 3; do

@@ -1,6 +1,6 @@
 /* The general path's faster form, for all pairs of a dense problem: blocks of DAS_BLOCK_ROWS transmits, so that what depends
  * on point and element only is formed once for a block. A work item forms DAS_LANES points: 1, or on CPUs 16 in vectors.
- * Stands behind opencl_kernels.cl. Not for lists, tables, kept images, clamping, normalisation, precision double, table
+ * Stands behind opencl_kernels.cl; DAS_BLOCK_ROWS 0: for what opencl_fast.cl takes from it. Not for lists, tables, kept images, clamping, normalisation, precision double, table
  * windows, Lanczos. */
 
 #if DAS_LANES == 16
@@ -231,6 +231,7 @@ inline das_reals das_wave_path(int kind, das_points p, __global const das_real *
     return path;
 }
 
+#if DAS_BLOCK_ROWS
 #define DAS_VALUES (DAS_FRAMES * DAS_PARTS)
 
 __kernel void das_block(__global const das_part *restrict data, __global das_pixel *restrict image,
@@ -364,3 +365,4 @@ __kernel void das_block(__global const das_part *restrict data, __global das_pix
             }
     }
 }
+#endif

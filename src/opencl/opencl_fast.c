@@ -13,7 +13,7 @@ static bool serves(const das_problem *problem)
     const das_grid *grid = &problem->grid;
     if (!problem->fast_paths || !problem->dense || problem->precision == DAS_PRECISION_DOUBLE || problem->data_complex ||
         grid->kind != DAS_GRID_CARTESIAN || problem->keep_transmit || problem->keep_receive ||
-        problem->normalization != DAS_NORMALIZATION_NONE || problem->outside != DAS_OUTSIDE_ZERO || problem->f_number > 0 ||
+        problem->normalization != DAS_NORMALIZATION_NONE || problem->outside != DAS_OUTSIDE_ZERO || problem->window == DAS_WINDOW_TABLE ||
         problem->transmit_times_s != NULL || problem->receive_times_s != NULL || problem->transmit_weights != NULL ||
         problem->receive_weights != NULL || problem->interpolation > DAS_INTERPOLATION_LINEAR)
         return false;
@@ -90,7 +90,7 @@ static bool choose_tile(const das_opencl_device *device, const das_problem *prob
         fast->axis[0] = fast->axis[1];
         fast->axis[1] = thin == 0 ? 1 : 0;
     }
-    fast->line = on_line(problem, fast->axis[1]);
+    fast->line = !(problem->f_number > 0) && on_line(problem, fast->axis[1]);
     for (size_t shape = 0;; shape++) {
         const bool copied = device->nvidia >= 8;
         if (shape == sizeof shapes / sizeof shapes[0])
@@ -122,7 +122,7 @@ static bool choose_tile(const das_opencl_device *device, const das_problem *prob
             return false;
         fast->tiles[k] = (int32_t)tiles;
     }
-    fast->constant = problem->receive_count * 64 <= 32768;
+    fast->constant = problem->receive_count * 64 <= 32768 && !(problem->f_number > 0);
     /* Deep tiles last: they have the least to do where records end before the image does. */
     fast->slow_a = fabs(problem->grid.steps[fast->axis[0]][2]) > fabs(problem->grid.steps[fast->axis[1]][2]);
     fast->lead = fast->window + 4;
@@ -134,6 +134,7 @@ static bool choose_tile(const das_opencl_device *device, const das_problem *prob
 static bool choose_patch(const das_opencl_device *device, const das_problem *problem, das_opencl_fast *fast)
 {
     const das_grid *grid = &problem->grid;
+    uint64_t local;
     for (int k = 0; k < 3; k++)
         fast->patch[k] = 1;
     while (fast->patch[0] * fast->patch[1] * fast->patch[2] < PATCH) {
@@ -156,9 +157,10 @@ static bool choose_patch(const das_opencl_device *device, const das_problem *pro
         return false;
     /* Records that transmits do not share overflow the caches; several patches then go through them together. */
     fast->patches = problem->transmit_stride == 0 || problem->grid.counts[0] < fast->patch[0] * MOST_PATCHES ? 1 : MOST_PATCHES;
-    if ((uint64_t)problem->receive_count * 68 * (uint64_t)fast->patches > device->local_bytes / 2)
+    local = (uint64_t)problem->receive_count * (problem->f_number > 0 ? 132 : 68);
+    if (local * (uint64_t)fast->patches > device->local_bytes / 2)
         fast->patches = 1;
-    if ((uint64_t)problem->receive_count * 68 > device->local_bytes / 2)
+    if (local > device->local_bytes / 2 || (problem->f_number > 0 && !device->fp64))
         return false;
     fast->rows = PATCH_ROWS;
     fast->lead = PATCH_LEAD;

@@ -1,5 +1,5 @@
 /* The fast paths for real data, dense pairs and Cartesian grids, nearest and linear. Stands behind
- * opencl_kernels.cl when DAS_FAST is defined: 1 for GPUs, 2 for CPUs. Defined as well:
+ * opencl_kernels.cl, and opencl_block.cl where there is an aperture, when DAS_FAST is defined: 1 for GPUs, 2 for CPUs. Defined as well:
  *
  *   DAS_FOLDED       1: reciprocal pairs are added up first, tau(n,k) = tau(k,n), and only k >= n remains
  *   DAS_WEIGHTED     1: the records are weighted when they are packed
@@ -88,8 +88,8 @@ __kernel void das_pack(__global const das_part *restrict data, __global float *r
         return;
 #pragma unroll
     for (i = 0; i < DAS_PACK_EACH; i++) {
-        const long sample = das_pack_column(i) - DAS_WINDOW_LEAD;
-        const bool inside = sample >= 0 && sample <= last && !das_before_pair(n, k);
+        const long column = das_pack_column(i), sample = column - DAS_WINDOW_LEAD;
+        const bool inside = column < stride && sample >= 0 && sample <= last && !das_before_pair(n, k);
         v[i] = inside ? das_pack_sample(data, weights, longs, at, n, k, sample, offset) : 0.0f;
         if (DAS_FOLDED != 0 && inside && k > n)
             v[i] += das_pack_sample(data, weights, longs, at, k, n, sample, offset);
@@ -549,8 +549,13 @@ __kernel __attribute__((reqd_work_group_size(DAS_TILE_THREADS, 1, 1))) void das_
         barrier(CLK_LOCAL_MEM_FENCE);
         for (at = 0; at < count; at++) {
             const int2 step = steps[at];
-            const int reference = step.s0, flags = step.s1 >> 12;
+            const int reference = step.s0;
+            int flags = step.s1 >> 12;
             float receive[DAS_TILE_POINTS], part[DAS_TILE_POINTS];
+#if DAS_APERTURE
+            float weight[DAS_TILE_POINTS];
+            bool wanted;
+#endif
             int g;
             /* Adding it to a position relative to the references gives the entry's place among all stages. */
             const float magic = DAS_MAGIC + (float)(int)DAS_TILE_STAGE_OF(at);
@@ -575,6 +580,16 @@ __kernel __attribute__((reqd_work_group_size(DAS_TILE_THREADS, 1, 1))) void das_
                     receive[i] -= 0.5f;
                 part[i] = 0.0f;
             }
+#if DAS_APERTURE
+            wanted = false;
+#pragma unroll
+            for (i = 0; i < DAS_TILE_POINTS; i++) {
+                const das_points at_i = {p[i].x, p[i].y, p[i].z};
+                weight[i] = das_apodize(at_i, elements + (step.s1 & 0xFFF) * ELEMENT_REALS, reals);
+                wanted = wanted || weight[i] != 0.0f;
+            }
+            flags = wanted ? flags : 0;
+#endif
 #if DAS_ASM
 #define DAS_TILE_ENTRY(t)                                                                                                     \
     das_entry_at(as_uint((t) + magic) * (uint)sizeof(das_entry) + from + (uint)(j * DAS_TILE_WINDOW * sizeof(das_entry)))
@@ -613,7 +628,11 @@ __kernel __attribute__((reqd_work_group_size(DAS_TILE_THREADS, 1, 1))) void das_
             }
 #pragma unroll
             for (i = 0; i < DAS_TILE_POINTS; i++)
+#if DAS_APERTURE
+                sum[i] = weight[i] != 0.0f ? fma(weight[i], part[i], sum[i]) : sum[i];
+#else
                 sum[i] += part[i];
+#endif
 #if DAS_TILE_SPLIT
             das_gate_wait(gate, phase);
             phase ^= 1;
@@ -650,18 +669,18 @@ __kernel __attribute__((reqd_work_group_size(DAS_TILE_THREADS, 1, 1))) void das_
 
 /* window[i & 15] in each lane. The builtins' vectors are of another kind than OpenCL's. */
 #if defined(__AVX512F__) && __has_builtin(__builtin_ia32_permvarsf512)
-typedef float das_floats __attribute__((vector_size(64)));
-typedef int das_ints __attribute__((vector_size(64)));
+typedef float das_lane_floats __attribute__((vector_size(64)));
+typedef int das_lane_ints __attribute__((vector_size(64)));
 #define DAS_PICK(window, i)                                                                                        \
-    __builtin_astype(__builtin_ia32_permvarsf512(__builtin_astype(window, das_floats), __builtin_astype(i, das_ints)), float16)
+    __builtin_astype(__builtin_ia32_permvarsf512(__builtin_astype(window, das_lane_floats), __builtin_astype(i, das_lane_ints)), float16)
 #elif defined(__AVX2__) && __has_builtin(__builtin_ia32_permvarsf256)
-typedef float das_floats __attribute__((vector_size(32)));
-typedef int das_ints __attribute__((vector_size(32)));
+typedef float das_lane_floats __attribute__((vector_size(32)));
+typedef int das_lane_ints __attribute__((vector_size(32)));
 inline float8 das_pick_half(float16 window, int8 i)
 {
-    const das_ints at = __builtin_astype(i, das_ints);
-    const float8 low = __builtin_astype(__builtin_ia32_permvarsf256(__builtin_astype(window.lo, das_floats), at), float8);
-    const float8 high = __builtin_astype(__builtin_ia32_permvarsf256(__builtin_astype(window.hi, das_floats), at), float8);
+    const das_lane_ints at = __builtin_astype(i, das_lane_ints);
+    const float8 low = __builtin_astype(__builtin_ia32_permvarsf256(__builtin_astype(window.lo, das_lane_floats), at), float8);
+    const float8 high = __builtin_astype(__builtin_ia32_permvarsf256(__builtin_astype(window.hi, das_lane_floats), at), float8);
     return select(low, high, i << 28);
 }
 #define DAS_PICK(window, i) ((float16)(das_pick_half(window, (i).lo), das_pick_half(window, (i).hi)))
@@ -782,7 +801,7 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void das_patch(
     __global const float *restrict packed, __global das_pixel *restrict image, __global const das_real *restrict reals,
     __global const long *restrict longs, __global const das_real *restrict elements, __global const das_real *restrict waves,
     __global const int *restrict kinds, __global const float *restrict offsets, __local float16 *restrict delay_r,
-    __local int *restrict base_r, long image_at, long stride, long first_patch, int n_begin, int n_end, int accumulate)
+    __local int *restrict base_r, __local float16 *restrict weight_r, long image_at, long stride, long first_patch, int n_begin, int n_end, int accumulate)
 {
     const int receives = (int)longs[LONG_RECEIVES], last = (int)longs[LONG_LAST];
     const long along_0 = DAS_PATCH_0 * DAS_PATCH_COUNT;
@@ -816,6 +835,17 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void das_patch(
                 das_patch_delays(DAS_WAVE_POINT, middle[q], ox, oy, oz, elements + k * ELEMENT_REALS, samples_per_m);
             delay_r[k * DAS_PATCH_COUNT + q] = d.relative;
             base_r[k * DAS_PATCH_COUNT + q] = d.base;
+#if DAS_APERTURE
+            {
+                const das_points p = {middle[q].x + convert_double16(ox), middle[q].y + convert_double16(oy),
+                                      middle[q].z + convert_double16(oz)};
+                const float16 weight = das_apodize(p, elements + k * ELEMENT_REALS, reals);
+                weight_r[k * DAS_PATCH_COUNT + q] = weight;
+                /* An element that no point takes lies before all records. */
+                if (!DAS_ANY(weight != 0.0f))
+                    base_r[k * DAS_PATCH_COUNT + q] = -(1 << 29);
+            }
+#endif
         }
     }
     for (n = n_begin; n < n_end; n += DAS_PATCH_ROWS) {
@@ -838,7 +868,7 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void das_patch(
 #endif
                 /* A row beyond the last lies before all records. */
                 if (of < n + j)
-                    d[j][q].base = -(1 << 30);
+                    d[j][q].base = -(1 << 29);
                 part[j][q] = 0.0f;
             }
             /* Shared records: those of element n, for the reciprocal pair. Else where those of element 0 are or would be. */
@@ -865,8 +895,15 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void das_patch(
                 const float16 delay = delay_r[k * DAS_PATCH_COUNT + q];
                 const int base = base_r[k * DAS_PATCH_COUNT + q];
 #pragma unroll
-                for (j = 0; j < DAS_PATCH_ROWS; j++)
+                for (j = 0; j < DAS_PATCH_ROWS; j++) {
+#if DAS_APERTURE
+                    const float16 weight = weight_r[k * DAS_PATCH_COUNT + q];
+                    const float16 pair = das_patch_pair((float16)0.0f, d[j][q], row[j], packed, stride, k, delay, base, last);
+                    part[j][q] += select((float16)0.0f, weight * pair, weight != 0.0f);
+#else
                     part[j][q] = das_patch_pair(part[j][q], d[j][q], row[j], packed, stride, k, delay, base, last);
+#endif
+                }
             }
         }
 #pragma unroll

@@ -216,10 +216,8 @@ static void define_all(const das_opencl_device *own, const das_problem *problem,
     define(options, "DAS_RECEIVE_TIMES", problem->receive_times_s != NULL);
     define(options, "DAS_TRANSMIT_WEIGHTS", problem->transmit_weights != NULL);
     define(options, "DAS_RECEIVE_WEIGHTS", problem->receive_weights != NULL);
-    if (choice->block_rows > 0) {
-        define(options, "DAS_BLOCK_ROWS", choice->block_rows);
-        define(options, "DAS_LANES", choice->lanes);
-    }
+    define(options, "DAS_BLOCK_ROWS", choice->block_rows);
+    define(options, "DAS_LANES", choice->fast.path == DAS_OPENCL_PATCH ? 16 : choice->fast.path == DAS_OPENCL_TILE ? 1 : choice->lanes);
     if (choice->fast.path != DAS_OPENCL_GENERAL)
         define_fast(&choice->fast, options);
 }
@@ -231,7 +229,7 @@ static das_status build(das_plan *plan, const das_problem *problem, das_error *e
     static const char prelude[] = "#if DAS_FP64\n#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n#endif\n"
                                   "#pragma OPENCL FP_CONTRACT OFF\n";
     das_opencl_text parts[] = {{prelude, sizeof prelude - 1}, das_opencl_source_real(), das_opencl_source_kernel(),
-                               das_opencl_source_kernels(), das_opencl_source_fast(), das_opencl_source_block()};
+                               das_opencl_source_kernels(), das_opencl_source_block(), das_opencl_source_fast()};
     const char *texts[6];
     size_t bytes[6];
     cl_uint count = 0;
@@ -241,8 +239,8 @@ static das_status build(das_plan *plan, const das_problem *problem, das_error *e
     char *log;
     das_status status = DAS_OK;
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
-        if ((i == 1 && own->fp64) || (i == 4 && made->choice.fast.path == DAS_OPENCL_GENERAL) ||
-            (i == 5 && made->choice.block_rows == 0))
+        const bool fast = made->choice.fast.path != DAS_OPENCL_GENERAL;
+        if ((i == 1 && own->fp64) || (i == 4 && (fast ? !(problem->f_number > 0) : made->choice.block_rows == 0)) || (i == 5 && !fast))
             continue;
         texts[count] = parts[i].text;
         bytes[count++] = parts[i].bytes;

@@ -377,6 +377,7 @@ static das_status launch_sum(call *c, int64_t image_frame, int64_t n, int64_t en
         pass_memory(&a, made->offsets);
         pass(&a, 64 * receives * (size_t)fast->patches, NULL);
         pass(&a, 4 * receives * (size_t)fast->patches, NULL);
+        pass(&a, problem->f_number > 0 ? 64 * receives * (size_t)fast->patches : 64, NULL);
         pass_long(&a, image_at);
         pass_long(&a, fast->stride);
         pass_long(&a, first);
