@@ -13,7 +13,7 @@
 
 Every method is the C function of the same name with the object, the counts of arrays and the error left out:
 das_acquisition_set_sound_speed() is Acquisition.set_sound_speed(). include/das/das.h says what they do. A call that fails
-raises das.Error. The library is sought in the folder DAS_LIB, then where the system looks.
+raises das.Error. The library is sought in the folder DAS_LIB; without it where the system looks, then in lib/ of the source tree.
 """
 import ctypes
 import ctypes.util
@@ -65,7 +65,16 @@ class Error(Exception):
 
 def _load():
     folder = os.environ.get("DAS_LIB")
-    return ctypes.CDLL(os.path.join(folder, "libdas.so") if folder else ctypes.util.find_library("das") or "libdas.so.0")
+    if folder:
+        return ctypes.CDLL(os.path.join(folder, "libdas.so"))
+    tree = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "lib", "libdas.so")
+    for name in (ctypes.util.find_library("das"), "libdas.so.0", tree):
+        try:
+            if name:
+                return ctypes.CDLL(name)
+        except OSError:
+            pass
+    raise OSError("libdas is neither installed nor built in lib/; the variable DAS_LIB may name its folder")
 
 
 _lib = _load()
