@@ -43,7 +43,7 @@ template <bool COMPLEX> __device__ static __forceinline__ void pack_as(const das
     for (int i = y; i < TILE && at < q.row_floats; i += step) {
         const long long row = row0 + i;
         if (row < q.pair_rows) {
-            float *to = out + (DAS_CUDA_FRAMES_ZEROS + pair * q.pair_rows + row) * q.row_floats + at;
+            float *to = out + (DAS_CUDA_FRAMES_ZEROS + (pair - q.packed_pair) * q.pair_rows + row) * q.row_floats + at;
             if (COMPLEX)
                 *(float2 *)to = make_float2(tile[x][i * PARTS], tile[x][i * PARTS + PARTS - 1]);
             else
@@ -163,6 +163,7 @@ __device__ static __forceinline__ void sum_frames(const das_cuda_frames &q)
     const int TAPS = KIND == 2 ? DAS_KERNEL_TAPS : 1, LANES = 32 / SPLIT, OWN = POINTS / SPLIT, WIDTH = FLOATS < 4 ? FLOATS : 4;
     __shared__ entry entries[WARPS][2][32];
     __shared__ float taps[WARPS][2][TAPS][32];
+    __shared__ das_float::reference references[WARPS][32];
     const das_cuda_params &c = q.common;
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, team = lane / LANES;
     const int order = q.first_block + blockIdx.x, block = q.reversed ? q.blocks[0] * q.blocks[1] - 1 - order : order;
@@ -180,6 +181,16 @@ __device__ static __forceinline__ void sum_frames(const das_cuda_frames &q)
     das_float::wave wave = das_float::no_wave();
     double number = 0.0, weights = 0.0;
 
+    /* Where it lies from the middle of all, if they are close together. */
+    const das_float::das_vector middle = {0.5 * (__shfl_sync(~0u, p.x, 0) + __shfl_sync(~0u, p.x, POINTS - 1)),
+                                          0.5 * (__shfl_sync(~0u, p.y, 0) + __shfl_sync(~0u, p.y, POINTS - 1)),
+                                          0.5 * (__shfl_sync(~0u, p.z, 0) + __shfl_sync(~0u, p.z, POINTS - 1))};
+    const float3 d = make_float3((float)(p.x - middle.x), (float)(p.y - middle.y), (float)(p.z - middle.z));
+    const float reach = das_float::NEAR / fmaxf(1.0f, fabsf((float)c.turns_per_sample));
+    bool near = c.simple && !c.transmit_times && !c.receive_times && !c.transmit_weights && !c.receive_weights;
+    near = __all_sync(~0u, near && d.x * d.x + d.y * d.y + d.z * d.z <= reach * reach);
+    float later = 0.0f; /* the transmit's wave reaches this point than the middle */
+
     /* The numbers of a row that this lane takes. */
     const int first_float = (int)blockIdx.z * LANES * FLOATS + lane % LANES * WIDTH;
     const char *column = (const char *)q.packed + 4 * (long long)first_float;
@@ -189,19 +200,59 @@ __device__ static __forceinline__ void sum_frames(const das_cuda_frames &q)
     const int interpolation = KIND == 0 ? DAS_KERNEL_NEAREST : KIND == 1 ? DAS_KERNEL_LINEAR : c.interpolation;
     const int tap_count = das_float::das_tap_count(interpolation), tap_first = das_float::das_tap_first(interpolation);
 
+    /* References of the next 32 pairs, one a lane. */
+    auto refer = [&](long long first) {
+        const long long of = max(min(first + lane, (long long)c.end_pair - 1), (long long)0);
+        const das_cuda_pair &pair = pairs[of];
+        const das_cuda_transmit &t = ((const das_cuda_transmit *)c.transmit)[pair.transmit];
+        const double delay = das_float::das_transmit_path(t.wave, middle, das_float::vector_of(t.scaled),
+                                                          das_float::vector_of(t.direction), 1e-3) +
+                             t.constant;
+        references[warp][lane] = das_float::reference_of(c, middle, pair.receive, pair.transmit, delay);
+    };
+
     /* Makes the entries of PAIRS pairs; one bit for each that counts. */
     auto make = [&](long long first, int to) {
         const long long of = first + lane / POINTS;
         entry e = {0.0f, 0.0f, 0.0f, 0}; /* reads zeros */
         das_float::term t;
         bool counts = false;
-        if (of < c.end_pair)
+        das_float::reference r = {};
+        if (near) {
+            const int in_list = (int)(first - c.first_pair) % 32;
+            if (in_list == 0) {
+                __syncwarp();
+                refer(first);
+                __syncwarp();
+            }
+            r = references[warp][in_list + lane / POINTS];
+            if (r.transmit != wave.transmit) {
+                const das_cuda_transmit &s = ((const das_cuda_transmit *)c.transmit)[r.transmit];
+                const das_float::das_vector from = das_float::vector_of(s.scaled), along = das_float::vector_of(s.direction);
+                wave.transmit = r.transmit;
+                later = (float)(das_float::das_transmit_path(s.wave, p, from, along, 1e-3) -
+                                das_float::das_transmit_path(s.wave, middle, from, along, 1e-3));
+            }
+        }
+        /* A focus between the points makes the delays jump. */
+        if (near && __all_sync(~0u, fabsf(later) <= 2.0f * das_float::NEAR)) {
+            if (of < c.end_pair) {
+                const double *normal = c.z_normals ? nullptr : ((const das_cuda_element *)c.element)[pairs[of].receive].normal;
+                const float weight = c.unit_weight ? 1.0f : (float)pairs[of].weight;
+                counts = das_float::find_near<(PARTS == 2)>(c, interpolation, r, d, later, normal, weight, t);
+            }
+        } else if (of < c.end_pair) {
+            if (near)
+                wave.transmit = -1;
             counts = das_float::find_term<(PARTS == 2)>(c, interpolation, pairs[of], p, point, wave, t);
+            if (near)
+                wave.transmit = -1;
+        }
         if (counts) {
             e.re = t.turn.re;
             e.im = t.turn.im;
             e.fraction = t.at.fraction;
-            e.row = (unsigned)(DAS_CUDA_FRAMES_ZEROS + of * q.pair_rows + q.lead + t.at.sample + tap_first);
+            e.row = (unsigned)(DAS_CUDA_FRAMES_ZEROS + (of - q.packed_pair) * q.pair_rows + q.lead + t.at.sample + tap_first);
             if (c.normalization) {
                 number += 1.0;
                 weights += (double)t.weight;

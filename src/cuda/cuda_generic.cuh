@@ -165,6 +165,104 @@ __device__ static __forceinline__ bool find_sample(const das_cuda_params &q, int
     return true;
 }
 
+/* An element as seen from the middle of points that lie close together, for one transmit: what lets their positions be
+ * worked out in float, relative to a whole number of samples. */
+struct __align__(16) reference
+{
+    float x, y, z, distance; /* from the element to the middle, in samples */
+    int base;                /* even; the position at the middle is base + rest */
+    float rest, turns;       /* turns of the phase there */
+    int transmit;
+};
+
+/* Farthest from their middle that points may be, in samples, and in turns of the phase. */
+const float NEAR = 12.0f;
+
+/* `delay` is the transmit's at the middle. */
+__device__ static __forceinline__ reference reference_of(const das_cuda_params &q, const das_vector &middle, int receive,
+                                                         int transmit, double delay)
+{
+    const double2 *e = (const double2 *)((const das_cuda_element *)q.element + receive), xy = e[0], z_constant = e[1];
+    const double dx = middle.x - xy.x, dy = middle.y - xy.y, dz = middle.z - z_constant.x;
+    const double distance = root_of_any(square_distance(dx, dy, dz));
+    const double s = fmin(fmax(distance + (z_constant.y + delay), -1e9), 1e9), base = 2.0 * floor(0.5 * s);
+    const double turns = s * q.turns_per_sample + ((const das_cuda_transmit *)q.transmit)[transmit].phase;
+    reference r;
+    r.x = (float)dx;
+    r.y = (float)dy;
+    r.z = (float)dz;
+    r.distance = (float)distance;
+    r.base = (int)base;
+    r.rest = (float)(s - base);
+    r.turns = (float)(turns - rint(turns));
+    r.transmit = transmit;
+    return r;
+}
+
+/* find_term() for a point at d from the middle, which the transmit's wave reaches `later` than that; `normal` is the
+ * element's, if not all look along z. `weight` is what the term has beside its aperture. */
+template <bool COMPLEX>
+__device__ static __forceinline__ bool find_near(const das_cuda_params &q, int interpolation, const reference &r, float3 d,
+                                                 float later, const double *normal, float weight, term &found)
+{
+    const float x = r.x + d.x, y = r.y + d.y, z = r.z + d.z;
+    if (q.aperture) {
+        float h = z, l2 = __fmaf_rn(x, x, y * y);
+        if (!q.z_normals) {
+            const float nx = (float)normal[0], ny = (float)normal[1], nz = (float)normal[2];
+            h = __fmaf_rn(x, nx, __fmaf_rn(y, ny, z * nz));
+            const float ax = __fmaf_rn(-h, nx, x), ay = __fmaf_rn(-h, ny, y), az = __fmaf_rn(-h, nz, z);
+            l2 = __fmaf_rn(ax, ax, __fmaf_rn(ay, ay, az * az));
+        }
+        const float half = h * (float)q.inverse_2f, limit = half + 1e-3f;
+        if (!(h > 1e-3f && l2 <= limit * limit))
+            return false;
+        if (q.window != DAS_KERNEL_WINDOW_RECT)
+            weight *= window_weight(q, fminf(sqrtf(l2) / half, 1.0f));
+    }
+    if (weight == 0.0f)
+        return false;
+    /* |x| - |c| = (x - c)(x + c) / (|x| + |c|) keeps its digits. */
+    const float square = __fmaf_rn(x, x, __fmaf_rn(y, y, __fmaf_rn(z, z, 1e-20f)));
+    float inverse;
+    asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(inverse) : "f"(square));
+    const float difference = __fmaf_rn(d.x, r.x + x, __fmaf_rn(d.y, r.y + y, d.z * (r.z + z)));
+    const float more = __fdividef(difference, __fmaf_rn(square, inverse, r.distance)) + later, s = r.rest + more;
+    const bool round = interpolation == DAS_KERNEL_NEAREST || interpolation == DAS_KERNEL_QUADRATIC;
+    const float shifted = round ? s + DAS_CUDA_MAGIC : __fadd_rd(s, DAS_CUDA_MAGIC);
+    float fraction = s - (shifted - DAS_CUDA_MAGIC);
+    int sample = r.base + (int)(__float_as_uint(shifted) - DAS_CUDA_MAGIC_BITS);
+    const int last = (int)q.sample_count - 1;
+    if (interpolation == DAS_KERNEL_NEAREST) {
+        fraction = 0.0f;
+        if ((unsigned)sample > (unsigned)last)
+            return false;
+    } else if (round) { /* 1e-3 outside the record counts as its edge */
+        if ((unsigned)sample > (unsigned)last || (sample == 0 && fraction < -1e-3f) || (sample == last && fraction > 1e-3f))
+            return false;
+        fraction = sample == 0 ? fmaxf(fraction, 0.0f) : fraction;
+        fraction = sample == last ? fminf(fraction, 0.0f) : fraction;
+    } else if ((unsigned)sample >= (unsigned)last) {
+        const bool before = sample == -1 && fraction >= 1.0f - 1e-3f;
+        if (!before && !(sample == last && fraction <= 1e-3f))
+            return false;
+        sample = before ? 0 : last;
+        fraction = 0.0f;
+    }
+    found.at.sample = sample;
+    found.at.fraction = fraction;
+    found.at.inside = 1;
+    found.weight = weight;
+    found.turn.re = weight;
+    found.turn.im = 0.0f;
+    if (COMPLEX && q.rotate) {
+        const float2 turn = turn_by(__fmaf_rn((float)q.turns_per_sample, more, r.turns));
+        found.turn.re = weight * turn.x;
+        found.turn.im = weight * turn.y;
+    }
+    return true;
+}
+
 /* find_term() for plans without clamping. Lengths are in samples, p too. */
 template <bool COMPLEX>
 __device__ static __forceinline__ bool find_simple(const das_cuda_params &q, int interpolation, const das_cuda_pair &pair,

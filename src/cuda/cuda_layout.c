@@ -210,29 +210,39 @@ static bool choose_frames(const das_problem *problem, das_cuda_layout *layout)
                                                                     : 2;
     shape->lead = kind == 2 ? 2 : 0;
     shape->pair_rows = problem->sample_count + (kind == 0 ? 0 : kind == 1 ? 1 : 5);
-    if (problem->sample_count > INT32_MAX || problem->pair_count > (INT32_MAX - 2 * DAS_CUDA_FRAMES_ZEROS) / shape->pair_rows)
-        return false; /* rows are 31-bit numbers */
-    uint64_t rows = (uint64_t)(problem->pair_count * shape->pair_rows) + DAS_CUDA_FRAMES_ZEROS;
-    uint64_t available = (problem->memory_budget - layout->device_bytes) / (uint64_t)problem->slots;
-    int64_t parts = problem->data_complex ? 2 : 1, frame_blocks, most;
-    for (layout->frames_each = problem->frame_count > 96 ? 128 : 32;; layout->frames_each = 32) {
-        frame_blocks = (problem->frame_count - 1) / layout->frames_each + 1;
-        most = (int64_t)(available / (rows * (uint64_t)(layout->frames_each * parts) * 4));
-        if (most >= frame_blocks || most >= 4 || layout->frames_each == 32)
-            break;
-    }
-    if (most > 65535 * DAS_CUDA_PACK_TILE / 128)
-        most = 65535 * DAS_CUDA_PACK_TILE / 128;
-    if (most < frame_blocks)
-        frame_blocks = most;
-    if (frame_blocks == 0)
+    if (problem->sample_count > INT32_MAX / 2)
         return false;
+    uint64_t available = (problem->memory_budget - layout->device_bytes) / (uint64_t)problem->slots;
+    uint64_t zeros = DAS_CUDA_FRAMES_ZEROS, pair_rows = (uint64_t)shape->pair_rows, pairs = (uint64_t)problem->pair_count;
+    if (pairs > (INT32_MAX - zeros) / pair_rows) /* rows are 31-bit numbers */
+        pairs = (INT32_MAX - zeros) / pair_rows;
+    /* What does not fit is done in pieces: of the pairs, whose images are added up, or of the frames. */
+    uint64_t parts = problem->data_complex ? 2 : 1, frame_blocks, block_bytes;
+    layout->frames_each = problem->frame_count > 96 ? 128 : 32;
+    block_bytes = (uint64_t)layout->frames_each * parts * 4;
+    frame_blocks = (uint64_t)(problem->frame_count - 1) / (uint64_t)layout->frames_each + 1;
+    if (frame_blocks > 65535 * DAS_CUDA_PACK_TILE / 128)
+        frame_blocks = 65535 * DAS_CUDA_PACK_TILE / 128;
+    bool by_pairs = problem->normalization == DAS_NORMALIZATION_NONE;
+    while (frame_blocks > 1 &&
+           (zeros + pair_rows * (by_pairs && pairs > 32 ? 32 : pairs)) * frame_blocks * block_bytes > available)
+        frame_blocks = (frame_blocks + 1) / 2;
+    uint64_t rows = available / (frame_blocks * block_bytes);
+    if (rows < zeros + pair_rows * (by_pairs && pairs > 8 ? 8 : pairs))
+        return false;
+    if (pairs > (rows - zeros) / pair_rows)
+        pairs = (rows - zeros) / pair_rows;
+    if (pairs < (uint64_t)problem->pair_count && !by_pairs)
+        return false;
+    layout->chunk_pairs = (int64_t)pairs;
+    rows = zeros + pairs * pair_rows;
     layout->path = DAS_CUDA_PATH_FRAMES;
     layout->kernel = (das_cuda_kernel)((int)kernels[problem->data_complex][layout->frames_each > 32] + kind);
-    layout->chunk_frames = frame_blocks * layout->frames_each;
-    layout->chunks = (int32_t)((problem->frame_count - 1) / layout->chunk_frames + 1);
+    layout->chunk_frames = (int64_t)frame_blocks * layout->frames_each;
+    layout->chunks = (int32_t)(((problem->frame_count - 1) / layout->chunk_frames + 1) *
+                               ((problem->pair_count - 1) / layout->chunk_pairs + 1));
     shape->rows = (int64_t)rows;
-    shape->row_floats = layout->chunk_frames * parts;
+    shape->row_floats = layout->chunk_frames * (int64_t)parts;
     layout->slot_bytes = align_up(rows * (uint64_t)shape->row_floats * 4, 256);
     /* Points side by side in a warp are those whose delays differ least: along the axis that goes least into the depth,
      * and of those the shortest step. Points of a list, and angles, are as they come. */

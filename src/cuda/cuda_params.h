@@ -45,7 +45,9 @@ typedef struct das_cuda_params {
     int64_t receive_count, transmit_count;
     int32_t grid_kind, interpolation, window, clamp, normalization, aperture;
     int32_t data_type, image_type, data_complex, rotate, keep_transmit, keep_receive;
-    int32_t simple; /* no clamping: see find_simple() */
+    int32_t simple;  /* no clamping: see find_simple() */
+    int32_t patch_a; /* few frames: points of a block along axis 0, of 32 */
+    int64_t patches_a;
     int32_t z_normals, unit_weight;
     uint64_t pair_weight; /* dense data, float[transmit][receive]; 0: all 1 */
     int64_t data_first;   /* dense data: of sample 0 of transmit 0, receive 0, frame 0 */
@@ -79,7 +81,8 @@ typedef struct das_cuda_frames {
     uint64_t packed;        /* float or float2 [pair][sample][frame], after the rows of zeros */
     int64_t row_floats;     /* from one sample to the next: whole blocks of the kernel */
     int64_t pair_rows;      /* samples of a record and the zeros around them */
-    int64_t rows;           /* of all pairs, and the zeros before them */
+    int64_t packed_pair;    /* the first that is packed */
+    int64_t rows;           /* of the packed pairs, and the zeros before them */
     int32_t lead;           /* of which before the record */
     int32_t axis[3];        /* grid axes: of a warp's points, and the others */
     int32_t warps;          /* of a block along axis[0]; the rest are along axis[1] */

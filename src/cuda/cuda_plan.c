@@ -204,6 +204,12 @@ static void fill_params(const das_problem *problem, const das_cuda_plan *self, d
     params->keep_receive = problem->keep_receive;
     params->simple = problem->fast_paths && problem->precision != DAS_PRECISION_DOUBLE &&
                      problem->outside == DAS_OUTSIDE_ZERO && problem->sample_count < INT32_MAX;
+    /* Blocks of 8 by 4 points where the grid is that large: close together, whichever way the delays change. */
+    int64_t across = problem->grid.counts[0], rows = problem->grid.counts[1] * problem->grid.counts[2];
+    params->patch_a = rows >= 4 ? 8 : rows >= 2 ? 16 : 32;
+    while (params->patch_a > 1 && params->patch_a / 2 >= across)
+        params->patch_a /= 2;
+    params->patches_a = (across - 1) / params->patch_a + 1;
     params->unit_weight = problem->unit_weight;
     params->pair_weight = at[DAS_CUDA_PAIR_WEIGHTS];
     params->data_first = problem->first;

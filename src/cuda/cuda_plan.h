@@ -41,7 +41,7 @@ typedef struct das_cuda_layout {
     int32_t chunk_transmits; /* a multiple of the kernel's rows */
     uint32_t shared_bytes;
     das_cuda_frames frames; /* without addresses */
-    int64_t chunk_frames;
+    int64_t chunk_frames, chunk_pairs;
     int32_t frames_each; /* of a block of the kernel */
 } das_cuda_layout;
 

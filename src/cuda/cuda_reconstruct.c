@@ -105,6 +105,8 @@ static das_status generic(const launcher *l)
 
     /* Where points are too few to keep the device busy, threads share the pairs of each. */
     int64_t points = problem->grid.point_count;
+    if (few) /* 32 a patch, some of which may lie beyond the grid */
+        points = 32 * params.patches_a * ((problem->grid.counts[1] * problem->grid.counts[2] - 1) / (32 / params.patch_a) + 1);
     params.split = 1;
     while (params.split < DAS_CUDA_GENERIC_THREADS && pairs_each >= 8 * params.split &&
            points * (end_output - first_output) * params.split < (int64_t)device->multiprocessors * 2048)
@@ -121,6 +123,7 @@ static das_status generic(const launcher *l)
     int64_t frames_slice = min64(work->frame_count, min64(left > frames_each ? left / frames_each : 1, BLOCKS_Y) * frames_each);
     if (work->progress != NULL && points_each > 4096)
         points_each = min64(points_each, points / 8 > 4096 ? points / 8 : 4096);
+    points_each = (points_each + 31) / 32 * 32;
 
     double launches = (double)((points + points_each - 1) / points_each) *
                       (double)((end_output - first_output + outputs_slice - 1) / outputs_slice) *
@@ -169,7 +172,11 @@ static das_status tile(const launcher *l, const das_cuda_slot *slot)
     int64_t most = ((int64_t)das_cuda_of(l->device)->multiprocessors << 30) / (pairs * DAS_CUDA_TILE * DAS_CUDA_TILE) + 1;
     int64_t tiles_each = min64(most, (int64_t)shape.tiles_a * shape.tiles_b);
     int64_t slices_each = min64(min64(most / tiles_each, slices), 32768);
-    double steps = (double)work->frame_count * layout->chunks, done = 0.0;
+    int64_t tiles = (int64_t)shape.tiles_a * shape.tiles_b;
+    int64_t chunks = (work->transmit_count - 1) / layout->chunk_transmits + 1;
+    double steps = (double)(work->frame_count * chunks) *
+                   (double)(((slices - 1) / slices_each + 1) * ((tiles - 1) / tiles_each + 1)),
+           done = 0.0;
     bool first = true;
     for (int64_t frame = 0; frame < work->frame_count; frame++) {
         shape.frame = work->first_frame + frame;
@@ -183,7 +190,6 @@ static das_status tile(const launcher *l, const das_cuda_slot *slot)
             if (status == DAS_OK && first)
                 status = record(l, work->packed);
             first = false;
-            int64_t tiles = (int64_t)shape.tiles_a * shape.tiles_b;
             for (int64_t slice = 0; slice < slices; slice += slices_each)
                 for (int64_t at = 0; status == DAS_OK && at < tiles; at += tiles_each) {
                     shape.first_slice = (int32_t)slice;
@@ -191,9 +197,9 @@ static das_status tile(const launcher *l, const das_cuda_slot *slot)
                     status = launch(l, layout->kernel, (uint64_t)min64(tiles_each, tiles - at),
                                     (uint64_t)min64(slices_each, slices - slice), 1, DAS_CUDA_TILE_THREADS,
                                     layout->shared_bytes, &shape);
+                    if (status == DAS_OK)
+                        status = progress(l, ++done / steps);
                 }
-            if (status == DAS_OK)
-                status = progress(l, ++done / steps < 1.0 ? done / steps : 1.0);
             if (status != DAS_OK)
                 return status;
             shape.common.accumulate = 1;
@@ -220,42 +226,51 @@ static das_status frames(const launcher *l, const das_cuda_slot *slot)
     int64_t slices = problem->grid.counts[shape.axis[2]], blocks = (int64_t)shape.blocks[0] * shape.blocks[1];
     uint64_t tiles = (uint64_t)(shape.pair_rows - 1) / DAS_CUDA_PACK_TILE + 1;
     uint64_t columns = (uint64_t)layout->frames_each / DAS_CUDA_PACK_TILE;
+    double terms = (double)work->frame_count * (double)(end_pair - first_pair) * (double)(slices * blocks), done = 0.0;
     bool first = true;
     for (int64_t frame = 0; frame < work->frame_count; frame += layout->chunk_frames) {
         int64_t count = min64(layout->chunk_frames, work->frame_count - frame);
+        int64_t frame_blocks = (count - 1) / layout->frames_each + 1;
         shape.common.first_frame = work->first_frame + frame;
         shape.common.image_first_frame = work->image_first_frame + frame;
         shape.common.frame_count = count;
-        das_status status = DAS_OK;
-        for (int64_t pair = first_pair; status == DAS_OK && pair < end_pair; pair += 32768) {
-            shape.common.first_pair = pair;
-            status = launch(l, DAS_CUDA_PACK_FRAMES, tiles, (uint64_t)((count - 1) / layout->frames_each + 1) * columns,
-                            (uint64_t)min64(32768, end_pair - pair), DAS_CUDA_FRAMES_THREADS, 0, &shape);
-        }
-        shape.common.first_pair = first_pair;
-        shape.common.end_pair = end_pair;
-        if (status == DAS_OK && first)
-            status = record(l, work->packed);
-        first = false;
-        /* Launches of about 2^30 terms a multiprocessor. */
-        int64_t frame_blocks = (count - 1) / layout->frames_each + 1;
-        int64_t points = DAS_CUDA_FRAMES_POINTS * DAS_CUDA_FRAMES_THREADS / 32;
-        int64_t most = ((int64_t)das_cuda_of(l->device)->multiprocessors << 30) /
-                           ((end_pair - first_pair + 1) * frame_blocks * layout->frames_each * points) +
-                       1;
-        int64_t blocks_each = min64(most, blocks), slices_each = min64(min64(most / blocks_each, slices), 32768);
-        for (int64_t slice = 0; slice < slices; slice += slices_each)
-            for (int64_t at = 0; status == DAS_OK && at < blocks; at += blocks_each) {
-                shape.first_slice = (int32_t)slice;
-                shape.first_block = (int32_t)at;
-                status = launch(l, layout->kernel, (uint64_t)min64(blocks_each, blocks - at),
-                                (uint64_t)min64(slices_each, slices - slice), (uint64_t)frame_blocks, DAS_CUDA_FRAMES_THREADS,
-                                0, &shape);
+        shape.common.accumulate = work->accumulate;
+        /* Without pairs the image is still to be written. */
+        for (int64_t chunk = first_pair; chunk < end_pair || chunk == first_pair; chunk += layout->chunk_pairs) {
+            int64_t end = min64(chunk + layout->chunk_pairs, end_pair);
+            das_status status = DAS_OK;
+            shape.packed_pair = chunk;
+            for (int64_t pair = chunk; status == DAS_OK && pair < end; pair += 32768) {
+                shape.common.first_pair = pair;
+                status = launch(l, DAS_CUDA_PACK_FRAMES, tiles, (uint64_t)frame_blocks * columns,
+                                (uint64_t)min64(32768, end - pair), DAS_CUDA_FRAMES_THREADS, 0, &shape);
             }
-        if (status == DAS_OK)
-            status = progress(l, (double)min64(frame + count, work->frame_count) / (double)work->frame_count);
-        if (status != DAS_OK)
-            return status;
+            shape.common.first_pair = chunk;
+            shape.common.end_pair = end;
+            if (status == DAS_OK && first)
+                status = record(l, work->packed);
+            first = false;
+            /* Launches of about 2^30 terms a multiprocessor. */
+            int64_t points = DAS_CUDA_FRAMES_POINTS * DAS_CUDA_FRAMES_THREADS / 32;
+            int64_t most = ((int64_t)das_cuda_of(l->device)->multiprocessors << 30) /
+                               ((end - chunk + 1) * frame_blocks * layout->frames_each * points) +
+                           1;
+            int64_t blocks_each = min64(most, blocks), slices_each = min64(min64(most / blocks_each, slices), 32768);
+            for (int64_t slice = 0; slice < slices; slice += slices_each)
+                for (int64_t at = 0; status == DAS_OK && at < blocks; at += blocks_each) {
+                    int64_t here = min64(blocks_each, blocks - at), deep = min64(slices_each, slices - slice);
+                    shape.first_slice = (int32_t)slice;
+                    shape.first_block = (int32_t)at;
+                    status = launch(l, layout->kernel, (uint64_t)here, (uint64_t)deep, (uint64_t)frame_blocks,
+                                    DAS_CUDA_FRAMES_THREADS, 0, &shape);
+                    done += (double)count * (double)(end - chunk) * (double)(here * deep);
+                    if (status == DAS_OK)
+                        status = progress(l, terms > 0.0 ? done / terms : 1.0);
+                }
+            if (status != DAS_OK)
+                return status;
+            shape.common.accumulate = 1;
+        }
     }
     return DAS_OK;
 }
