@@ -54,7 +54,8 @@ static void *make_data(const setting *s, test_rng *rng, size_t *bytes)
     float *data = malloc(count * sizeof *data);
     int16_t *integers = malloc(count * sizeof *integers);
     for (int r = 0; r < records && data != NULL && integers != NULL; r++) {
-        const double a = test_rng_uniform(rng, 0.5, 2), b = test_rng_uniform(rng, 0, 6), slow = test_rng_uniform(rng, 0.005, 0.02);
+        const double a = test_rng_uniform(rng, 0.5, 2), b = test_rng_uniform(rng, 0, 6),
+                     slow = test_rng_uniform(rng, 0.005, 0.02);
         for (int n = 0; n < s->samples; n++) {
             const double value = a * sin(slow * n + b);
             const size_t at = (size_t)r * (size_t)s->samples + (size_t)n;
@@ -72,8 +73,8 @@ static void *make_data(const setting *s, test_rng *rng, size_t *bytes)
     return s->integers ? (void *)integers : (void *)data;
 }
 
-static das_status image_of(const setting *s, das_device *device, bool fast, const void *data, size_t bytes, float *image, char *path,
-                           size_t path_bytes, das_error *error)
+static das_status image_of(const setting *s, das_device *device, bool fast, const void *data, size_t bytes, float *image,
+                           char *path, size_t path_bytes, das_error *error)
 {
     static double positions[32][3], weights[32 * 32], delays[32], transmit_delays[32];
     const double origin[3] = {s->x0, 0, s->z0}, steps[9] = {s->dx, 0, 0, 0, 0, s->dz, 0, 0, 0};
@@ -104,8 +105,11 @@ static das_status image_of(const setting *s, das_device *device, bool fast, cons
     if (status == DAS_OK)
         status = das_acquisition_set_start_times(acquisition, 1, &s->start, error);
     if (status == DAS_OK)
-        status = das_acquisition_set_data(acquisition, s->integers ? DAS_TYPE_I16 : s->complex ? DAS_TYPE_CF32 : DAS_TYPE_F32, s->samples,
-                                          error);
+        status = das_acquisition_set_data(acquisition,
+                                          s->integers  ? DAS_TYPE_I16
+                                          : s->complex ? DAS_TYPE_CF32
+                                                       : DAS_TYPE_F32,
+                                          s->samples, error);
     if (status == DAS_OK && s->complex)
         status = das_acquisition_set_demodulation_frequency(acquisition, 3e6, error);
     if (status == DAS_OK)
@@ -124,7 +128,8 @@ static das_status image_of(const setting *s, das_device *device, bool fast, cons
     if (status == DAS_OK)
         status = das_options_create(&options, error);
     if (status == DAS_OK)
-        status = das_options_set_interpolation(options, s->linear ? DAS_INTERPOLATION_LINEAR : DAS_INTERPOLATION_NEAREST, error);
+        status =
+            das_options_set_interpolation(options, s->linear ? DAS_INTERPOLATION_LINEAR : DAS_INTERPOLATION_NEAREST, error);
     if (status == DAS_OK && s->aperture)
         status = das_options_set_f_number(options, 1.0, error);
     if (status == DAS_OK && s->aperture)
@@ -134,7 +139,8 @@ static das_status image_of(const setting *s, das_device *device, bool fast, cons
     if (status == DAS_OK)
         status = das_options_set_incremental(options, s->incremental, error);
     if (status == DAS_OK && s->small_budget) /* not all records at once */
-        status = das_options_set_memory_budget(options, 20000 + (uint64_t)s->elements * (uint64_t)s->elements * (uint64_t)s->samples * 3, error);
+        status = das_options_set_memory_budget(
+            options, 20000 + (uint64_t)s->elements * (uint64_t)s->elements * (uint64_t)s->samples * 3, error);
     if (status == DAS_OK)
         status = das_plan_create(device, acquisition, grid, options, &plan, error);
     if (status == DAS_OK) {
@@ -168,8 +174,8 @@ static bool compare(das_device *device, test_rng *rng, int number)
     char path[256] = "", other[256] = "";
     das_error error = DAS_ERROR_INIT;
     double difference = 0, norm = 0;
-    test_begin("OpenCL fast paths: case %d, %d elements, %d %ssamples, %d x %d points, f-number %d, window %d", number, s.elements,
-               s.samples, s.complex ? "complex " : "", s.nx, s.nz, (int)s.aperture, (int)s.window);
+    test_begin("OpenCL fast paths: case %d, %d elements, %d %ssamples, %d x %d points, f-number %d, window %d", number,
+               s.elements, s.samples, s.complex ? "complex " : "", s.nx, s.nz, (int)s.aperture, (int)s.window);
     EXPECT_MSG(image_of(&s, device, true, data, bytes, fast, path, sizeof path, &error) == DAS_OK, "%s", error.message);
     EXPECT_MSG(image_of(&s, device, false, data, bytes, general, other, sizeof other, &error) == DAS_OK, "%s", error.message);
     for (size_t i = 0; i < points; i++) {

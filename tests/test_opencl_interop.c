@@ -29,8 +29,8 @@ static das_plan *make_plan(das_device *device, int64_t slots, das_error *error)
         das_acquisition_set_sampling_frequency(acquisition, 20e6, error) == DAS_OK &&
         das_acquisition_set_sound_speed(acquisition, 1540, error) == DAS_OK &&
         das_acquisition_set_data(acquisition, DAS_TYPE_F32, SAMPLES, error) == DAS_OK &&
-        das_grid_create_cartesian(origin, steps, counts, &grid, error) == DAS_OK && das_options_create(&options, error) == DAS_OK &&
-        das_options_set_max_in_flight(options, slots, error) == DAS_OK)
+        das_grid_create_cartesian(origin, steps, counts, &grid, error) == DAS_OK &&
+        das_options_create(&options, error) == DAS_OK && das_options_set_max_in_flight(options, slots, error) == DAS_OK)
         das_plan_create(device, acquisition, grid, options, &plan, error);
     das_options_destroy(&options);
     das_grid_destroy(&grid);
@@ -101,7 +101,7 @@ static void callers_objects(const das_opencl_api *cl, cl_device_id id)
         EXPECT_INT(das_reconstruct_host(plan, data, DATA * sizeof *data, want, IMAGE * sizeof *want, NULL, &error), DAS_OK);
         EXPECT(memcmp(got, want, IMAGE * sizeof *want) == 0);
         for (int i = IMAGE; i < IMAGE + 8; i++)
-            EXPECT(got[i] != got[i]); /* beyond the image: untouched */
+            EXPECT(got[i] != got[i]);                                                        /* beyond the image: untouched */
         EXPECT_INT(das_reconstruct(plan, queue, out, in, NULL, &error), DAS_ERROR_ARGUMENT); /* too small, and read-only */
     }
     das_run_destroy(&run);
@@ -163,7 +163,8 @@ static void two_threads(int64_t slots)
         w->data = random_data(100 + (uint64_t)i);
         w->want = malloc(IMAGE * sizeof *w->want);
         w->got = malloc(IMAGE * sizeof *w->got);
-        EXPECT_INT(das_reconstruct_host(plan, w->data, DATA * sizeof *w->data, w->want, IMAGE * sizeof *w->want, NULL, &error), DAS_OK);
+        EXPECT_INT(das_reconstruct_host(plan, w->data, DATA * sizeof *w->data, w->want, IMAGE * sizeof *w->want, NULL, &error),
+                   DAS_OK);
     }
     for (int i = 0; i < 2 && plan != NULL; i++)
         pthread_create(&threads[i], NULL, work, &workers[i]);

@@ -60,7 +60,8 @@ static void operations(test_rng *rng)
 
 static void whole_numbers(test_rng *rng)
 {
-    static const double bases[] = {0, 1, 2, 3, 399, 400, 4095, 4096, 65535, 8388607, 8388608, 8388609, 16777215, 16777216, 16777217, 4e9};
+    static const double bases[] = {0,     1,       2,       3,       399,      400,      4095,     4096,
+                                   65535, 8388607, 8388608, 8388609, 16777215, 16777216, 16777217, 4e9};
     static const double parts[] = {0, 0.25, 0.4999999, 0.5, 0.5000001, 0.75, 1 - 1e-7};
     test_begin("pairs of floats: floor, round half to even, index");
     for (size_t i = 0; i < sizeof bases / sizeof bases[0]; i++)
@@ -69,7 +70,8 @@ static void whole_numbers(test_rng *rng)
                 const das_real x = of_double(sign * (bases[i] + parts[k]));
                 const double value = to_double(x);
                 EXPECT_MSG(to_double(das_real_floor(x)) == floor(value), "floor(%.17g)", value);
-                EXPECT_MSG(to_double(das_real_rint(x)) == rint(value), "rint(%.17g) gives %.17g", value, to_double(das_real_rint(x)));
+                EXPECT_MSG(to_double(das_real_rint(x)) == rint(value), "rint(%.17g) gives %.17g", value,
+                           to_double(das_real_rint(x)));
                 EXPECT_INT(das_real_index(das_real_rint(x)), (int64_t)rint(value));
             }
     for (int i = 0; i < 200000; i++) {
@@ -109,15 +111,16 @@ static void delays(test_rng *rng)
     double worst = 0;
     test_begin("pairs of floats: delays of kernel.h to 1e-8 samples of 8000");
     for (int i = 0; i < 100000; i++) {
-        const double p[3] = {test_rng_uniform(rng, -0.1, 0.1), test_rng_uniform(rng, -0.05, 0.05), test_rng_uniform(rng, 0, 0.3)};
+        const double p[3] = {test_rng_uniform(rng, -0.1, 0.1), test_rng_uniform(rng, -0.05, 0.05),
+                             test_rng_uniform(rng, 0, 0.3)};
         const double e[3] = {test_rng_uniform(rng, -0.05, 0.05), test_rng_uniform(rng, -0.05, 0.05), 0};
         const double angle = test_rng_uniform(rng, -0.5, 0.5), n[3] = {sin(angle), 0, cos(angle)};
         const double shift = test_rng_uniform(rng, -100, 100), tolerance = 1e-3 * c / fs;
         const double dot = (p[0] - e[0]) * n[0] + (p[1] - e[1]) * n[1] + (p[2] - e[2]) * n[2];
         double want[4] = {distance(p, e), dot, dot >= -tolerance ? distance(p, e) : -distance(p, e), 0};
         for (int wave = 0; wave < 4; wave++) {
-            const das_real got = das_transmit_delay(wave, vector(p), vector(e), vector(n), of_double(tolerance), of_double(per_m),
-                                                    of_double(shift));
+            const das_real got = das_transmit_delay(wave, vector(p), vector(e), vector(n), of_double(tolerance),
+                                                    of_double(per_m), of_double(shift));
             worst = fmax(worst, fabs(to_double(got) - (want[wave] * per_m + shift)));
         }
         worst = fmax(worst, fabs(to_double(das_receive_delay(vector(p), vector(e), of_double(per_m), of_double(shift))) -

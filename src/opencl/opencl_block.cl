@@ -1,45 +1,129 @@
 /* The general path's faster form, for all pairs of a dense problem: blocks of DAS_BLOCK_ROWS transmits, so that what depends
  * on point and element only is formed once for a block. A work item forms DAS_LANES points: 1, or on CPUs 16 in vectors.
- * Stands behind opencl_kernels.cl; DAS_BLOCK_ROWS 0: for what opencl_fast.cl takes from it. Not for lists, tables, kept images, clamping, normalisation, precision double, table
- * windows, Lanczos. */
+ * Stands behind opencl_kernels.cl; with DAS_BLOCK_ROWS 0 it is for what opencl_fast.cl takes from it. Not for lists, tables,
+ * kept images, clamping, normalisation, precision double, table windows, Lanczos. */
 
 #if DAS_LANES == 16
 typedef double16 das_reals;
 typedef float16 das_floats;
 typedef int16 das_ints;
-inline das_reals das_reals_of(das_real a) { return (double16)a; }
-inline das_reals das_reals_add(das_reals a, das_reals b) { return a + b; }
-inline das_reals das_reals_sub(das_reals a, das_reals b) { return a - b; }
-inline das_reals das_reals_mul(das_reals a, das_reals b) { return a * b; }
-inline das_reals das_reals_sqrt(das_reals a) { return sqrt(a); }
-inline das_reals das_reals_rint(das_reals a) { return rint(a); }
-inline das_ints das_reals_less(das_reals a, das_reals b) { return convert_int16(a < b); }
-inline das_ints das_reals_int(das_reals a) { return convert_int16(a); }
-inline das_floats das_reals_value(das_reals a) { return convert_float16(a); }
-inline das_ints das_floats_int(das_floats a) { return convert_int16(a); }
-inline das_floats das_ints_float(das_ints a) { return convert_float16(a); }
-inline das_reals das_reals_load(const das_real *from) { return vload16(0, from); }
-inline void das_floats_store(das_floats a, float *to) { vstore16(a, 0, to); }
-inline das_reals das_signs(das_ints minus) { return convert_double16(minus ? (int16)-1 : (int16)1); }
+inline das_reals das_reals_of(das_real a)
+{
+    return (double16)a;
+}
+inline das_reals das_reals_add(das_reals a, das_reals b)
+{
+    return a + b;
+}
+inline das_reals das_reals_sub(das_reals a, das_reals b)
+{
+    return a - b;
+}
+inline das_reals das_reals_mul(das_reals a, das_reals b)
+{
+    return a * b;
+}
+inline das_reals das_reals_sqrt(das_reals a)
+{
+    return sqrt(a);
+}
+inline das_reals das_reals_rint(das_reals a)
+{
+    return rint(a);
+}
+inline das_ints das_reals_less(das_reals a, das_reals b)
+{
+    return convert_int16(a < b);
+}
+inline das_ints das_reals_int(das_reals a)
+{
+    return convert_int16(a);
+}
+inline das_floats das_reals_value(das_reals a)
+{
+    return convert_float16(a);
+}
+inline das_ints das_floats_int(das_floats a)
+{
+    return convert_int16(a);
+}
+inline das_floats das_ints_float(das_ints a)
+{
+    return convert_float16(a);
+}
+inline das_reals das_reals_load(const das_real *from)
+{
+    return vload16(0, from);
+}
+inline void das_floats_store(das_floats a, float *to)
+{
+    vstore16(a, 0, to);
+}
+inline das_reals das_signs(das_ints minus)
+{
+    return convert_double16(minus ? (int16)-1 : (int16)1);
+}
 #define DAS_ANY(mask) any(mask)
 #else
 typedef das_real das_reals;
 typedef float das_floats;
 typedef int das_ints;
-inline das_reals das_reals_of(das_real a) { return a; }
-inline das_reals das_reals_add(das_reals a, das_reals b) { return das_real_add(a, b); }
-inline das_reals das_reals_sub(das_reals a, das_reals b) { return das_real_sub(a, b); }
-inline das_reals das_reals_mul(das_reals a, das_reals b) { return das_real_mul(a, b); }
-inline das_reals das_reals_sqrt(das_reals a) { return das_real_sqrt(a); }
-inline das_reals das_reals_rint(das_reals a) { return das_real_rint(a); }
-inline das_ints das_reals_less(das_reals a, das_reals b) { return das_real_less(a, b); }
-inline das_ints das_reals_int(das_reals a) { return (int)das_real_index(a); }
-inline das_floats das_reals_value(das_reals a) { return das_real_value(a); }
-inline das_ints das_floats_int(das_floats a) { return (int)a; }
-inline das_floats das_ints_float(das_ints a) { return (float)a; }
-inline das_reals das_reals_load(const das_real *from) { return *from; }
-inline void das_floats_store(das_floats a, float *to) { *to = a; }
-inline das_reals das_signs(das_ints minus) { return minus ? DAS_REAL(-1.0) : DAS_REAL(1.0); }
+inline das_reals das_reals_of(das_real a)
+{
+    return a;
+}
+inline das_reals das_reals_add(das_reals a, das_reals b)
+{
+    return das_real_add(a, b);
+}
+inline das_reals das_reals_sub(das_reals a, das_reals b)
+{
+    return das_real_sub(a, b);
+}
+inline das_reals das_reals_mul(das_reals a, das_reals b)
+{
+    return das_real_mul(a, b);
+}
+inline das_reals das_reals_sqrt(das_reals a)
+{
+    return das_real_sqrt(a);
+}
+inline das_reals das_reals_rint(das_reals a)
+{
+    return das_real_rint(a);
+}
+inline das_ints das_reals_less(das_reals a, das_reals b)
+{
+    return das_real_less(a, b);
+}
+inline das_ints das_reals_int(das_reals a)
+{
+    return (int)das_real_index(a);
+}
+inline das_floats das_reals_value(das_reals a)
+{
+    return das_real_value(a);
+}
+inline das_ints das_floats_int(das_floats a)
+{
+    return (int)a;
+}
+inline das_floats das_ints_float(das_ints a)
+{
+    return (float)a;
+}
+inline das_reals das_reals_load(const das_real *from)
+{
+    return *from;
+}
+inline void das_floats_store(das_floats a, float *to)
+{
+    *to = a;
+}
+inline das_reals das_signs(das_ints minus)
+{
+    return minus ? DAS_REAL(-1.0) : DAS_REAL(1.0);
+}
 #define DAS_ANY(mask) (mask)
 #endif
 
@@ -63,13 +147,15 @@ inline das_points das_points_from(das_points p, __global const das_real *place)
 
 inline das_reals das_points_along(das_points d, __global const das_real *direction)
 {
-    return das_reals_add(das_reals_add(das_reals_mul(d.x, das_reals_of(direction[0])), das_reals_mul(d.y, das_reals_of(direction[1]))),
-                         das_reals_mul(d.z, das_reals_of(direction[2])));
+    return das_reals_add(
+        das_reals_add(das_reals_mul(d.x, das_reals_of(direction[0])), das_reals_mul(d.y, das_reals_of(direction[1]))),
+        das_reals_mul(d.z, das_reals_of(direction[2])));
 }
 
 inline das_reals das_points_distance(das_points d)
 {
-    return das_reals_sqrt(das_reals_add(das_reals_add(das_reals_mul(d.x, d.x), das_reals_mul(d.y, d.y)), das_reals_mul(d.z, d.z)));
+    return das_reals_sqrt(
+        das_reals_add(das_reals_add(das_reals_mul(d.x, d.x), das_reals_mul(d.y, d.y)), das_reals_mul(d.z, d.z)));
 }
 
 /* exp(j 2 pi t) for t in -1/2..1/2, by the series. sin() and cos() serve all angles, which takes several times as long. */
@@ -225,7 +311,8 @@ inline das_reals das_wave_path(int kind, das_points p, __global const das_real *
     if (kind == DAS_WAVE_PLANE)
         path = das_points_along(d, wave + WAVE_DIRECTION);
     if (kind == DAS_WAVE_FOCUSED) {
-        const das_ints before = das_reals_less(das_points_along(d, wave + WAVE_DIRECTION), das_reals_of(das_real_negate(tolerance)));
+        const das_ints before =
+            das_reals_less(das_points_along(d, wave + WAVE_DIRECTION), das_reals_of(das_real_negate(tolerance)));
         path = das_reals_mul(path, das_signs(before));
     }
     return path;
@@ -237,8 +324,8 @@ inline das_reals das_wave_path(int kind, das_points p, __global const das_real *
 __kernel void das_block(__global const das_part *restrict data, __global das_pixel *restrict image,
                         __global const das_real *restrict reals, __global const long *restrict longs,
                         __global const das_real *restrict elements, __global const das_real *restrict waves,
-                        __global const int *restrict kinds, __global const das_real *restrict values, long data_at, long image_at,
-                        long point_begin, long point_count, long frame_begin, long frame_count, long image_frame,
+                        __global const int *restrict kinds, __global const das_real *restrict values, long data_at,
+                        long image_at, long point_begin, long point_count, long frame_begin, long frame_count, long image_frame,
                         long transmit_begin, long transmit_end, int accumulate)
 {
     const long at = (long)get_global_id(0) * DAS_LANES, n0 = longs[LONG_COUNT_0], n1 = longs[LONG_COUNT_1];
@@ -257,13 +344,15 @@ __kernel void das_block(__global const das_part *restrict data, __global das_pix
         das_real x[DAS_LANES], y[DAS_LANES], z[DAS_LANES];
         for (lane = 0; lane < DAS_LANES; lane++) {
             /* Points beyond the last are formed like it, not stored. */
-            const long point = point_begin + min(at + lane, point_count - 1), row = point / n0, i0 = point - row * n0, i2 = row / n1;
+            const long point = point_begin + min(at + lane, point_count - 1), row = point / n0, i0 = point - row * n0,
+                       i2 = row / n1;
             const long i1 = row - i2 * n1;
             const das_vector place = das_point(reals, values, n0, n1, i0, i1, i2);
             x[lane] = place.x;
             y[lane] = place.y;
             z[lane] = place.z;
-            pixel[lane] = longs[LONG_IMAGE_FIRST] + i2 * longs[LONG_IMAGE_2] + i1 * longs[LONG_IMAGE_1] + i0 * longs[LONG_IMAGE_0];
+            pixel[lane] =
+                longs[LONG_IMAGE_FIRST] + i2 * longs[LONG_IMAGE_2] + i1 * longs[LONG_IMAGE_1] + i0 * longs[LONG_IMAGE_0];
         }
         p.x = das_reals_load(x);
         p.y = das_reals_load(y);
@@ -278,10 +367,10 @@ __kernel void das_block(__global const das_part *restrict data, __global das_pix
         for (j = 0; j < DAS_BLOCK_ROWS; j++) {
             const long n = min(t + j, transmit_end - 1);
             __global const das_real *wave = waves + n * WAVE_REALS;
-            delay_t[j] = das_delay_of(das_reals_add(das_reals_mul(das_wave_path(kinds[n], p, wave, reals[REAL_TOLERANCE_M]),
-                                                                  samples_per_m),
-                                                    das_reals_of(wave[WAVE_CONSTANT])),
-                                      (das_floats)1.0f, turns_per_sample, das_reals_of(wave[WAVE_PHASE]));
+            delay_t[j] = das_delay_of(
+                das_reals_add(das_reals_mul(das_wave_path(kinds[n], p, wave, reals[REAL_TOLERANCE_M]), samples_per_m),
+                              das_reals_of(wave[WAVE_CONSTANT])),
+                (das_floats)1.0f, turns_per_sample, das_reals_of(wave[WAVE_PHASE]));
             if (t + j >= transmit_end)
                 delay_t[j].whole = (das_ints)-1000000000; /* before all records */
         }
@@ -294,10 +383,10 @@ __kernel void das_block(__global const das_part *restrict data, __global das_pix
             if (!DAS_ANY(weight != 0.0f))
                 continue;
 #endif
-            delay_r = das_delay_of(das_reals_add(das_reals_mul(das_points_distance(das_points_from(p, of + ELEMENT_POSITION)),
-                                                               samples_per_m),
-                                                 das_reals_of(of[ELEMENT_CONSTANT])),
-                                   weight, turns_per_sample, das_reals_of(DAS_REAL(0.0)));
+            delay_r = das_delay_of(
+                das_reals_add(das_reals_mul(das_points_distance(das_points_from(p, of + ELEMENT_POSITION)), samples_per_m),
+                              das_reals_of(of[ELEMENT_CONSTANT])),
+                weight, turns_per_sample, das_reals_of(DAS_REAL(0.0)));
 #pragma unroll
             for (f = 0; f < DAS_VALUES; f++)
                 part[f] = (das_floats)0.0f;
@@ -359,8 +448,9 @@ __kernel void das_block(__global const das_part *restrict data, __global das_pix
         das_floats_store(total[f] + block[f], value);
         for (lane = 0; lane < DAS_LANES; lane++)
             if (at + lane < point_count) {
-                __global das_pixel *to =
-                    image + image_at + (pixel[lane] + (frame + image_frame) * longs[LONG_IMAGE_FRAME]) * DAS_PARTS + f % DAS_PARTS;
+                __global das_pixel *to = image + image_at +
+                                         (pixel[lane] + (frame + image_frame) * longs[LONG_IMAGE_FRAME]) * DAS_PARTS +
+                                         f % DAS_PARTS;
                 das_pixel_store(to, accumulate ? value[lane] + das_pixel_load(to) : value[lane]);
             }
     }

@@ -46,8 +46,8 @@ static das_status map(das_device *device, cl_command_queue queue, cl_bool blocki
                       das_error *error)
 {
     cl_int code = CL_SUCCESS;
-    *mapped = das_opencl_of(device)->cl->EnqueueMapBuffer(queue, buffer_of(buffer)->memory, blocking, CL_MAP_READ | CL_MAP_WRITE,
-                                                          0, (size_t)buffer->bytes, 0, NULL, NULL, &code);
+    *mapped = das_opencl_of(device)->cl->EnqueueMapBuffer(
+        queue, buffer_of(buffer)->memory, blocking, CL_MAP_READ | CL_MAP_WRITE, 0, (size_t)buffer->bytes, 0, NULL, NULL, &code);
     if (*mapped == NULL && code == CL_SUCCESS)
         code = CL_OUT_OF_HOST_MEMORY;
     return code == CL_SUCCESS ? DAS_OK : das_opencl_fail(device, error, code, "clEnqueueMapBuffer");
@@ -192,8 +192,8 @@ das_status das_opencl_buffer_create(das_buffer *buffer, das_error *error)
     das_status status;
     cl_int code = CL_SUCCESS;
     if (buffer->bytes > device->max_buffer_bytes)
-        return das_fail(error, DAS_ERROR_TOO_LARGE, "bytes is %" PRIu64 "; the device's largest buffer is %" PRIu64, buffer->bytes,
-                        device->max_buffer_bytes);
+        return das_fail(error, DAS_ERROR_TOO_LARGE, "bytes is %" PRIu64 "; the device's largest buffer is %" PRIu64,
+                        buffer->bytes, device->max_buffer_bytes);
     made = das_device_allocate(buffer->device, sizeof *made);
     if (made == NULL)
         return das_fail(error, DAS_ERROR_OUT_OF_MEMORY, "no memory for an OpenCL buffer object");
@@ -239,8 +239,8 @@ das_status das_opencl_buffer_import(das_buffer *buffer, uint64_t native, das_err
     if (context != device->context)
         return das_fail(error, DAS_ERROR_WRONG_DEVICE, "cl_mem belongs to another cl_context than device");
     if (buffer->import_offset > bytes || buffer->bytes > bytes - buffer->import_offset)
-        return das_fail(error, DAS_ERROR_ARGUMENT, "bytes is %" PRIu64 " from byte %" PRIu64 "; cl_mem has %zu bytes", buffer->bytes,
-                        buffer->import_offset, bytes);
+        return das_fail(error, DAS_ERROR_ARGUMENT, "bytes is %" PRIu64 " from byte %" PRIu64 "; cl_mem has %zu bytes",
+                        buffer->bytes, buffer->import_offset, bytes);
     made = das_device_allocate(buffer->device, sizeof *made);
     if (made == NULL)
         return das_fail(error, DAS_ERROR_OUT_OF_MEMORY, "no memory for an OpenCL buffer object");

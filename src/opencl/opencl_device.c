@@ -70,17 +70,24 @@ static das_status status_of(cl_int code, bool open)
     switch (code) {
     case CL_MEM_OBJECT_ALLOCATION_FAILURE:
     case CL_OUT_OF_RESOURCES:
-    case CL_INVALID_BUFFER_SIZE: return DAS_ERROR_OUT_OF_DEVICE_MEMORY;
-    case CL_OUT_OF_HOST_MEMORY: return DAS_ERROR_OUT_OF_MEMORY;
-    case CL_COMPILER_NOT_AVAILABLE: return DAS_ERROR_UNSUPPORTED;
+    case CL_INVALID_BUFFER_SIZE:
+        return DAS_ERROR_OUT_OF_DEVICE_MEMORY;
+    case CL_OUT_OF_HOST_MEMORY:
+        return DAS_ERROR_OUT_OF_MEMORY;
+    case CL_COMPILER_NOT_AVAILABLE:
+        return DAS_ERROR_UNSUPPORTED;
     case CL_DEVICE_NOT_FOUND:
-    case CL_PLATFORM_NOT_FOUND_KHR: return DAS_ERROR_NO_DEVICE;
+    case CL_PLATFORM_NOT_FOUND_KHR:
+        return DAS_ERROR_NO_DEVICE;
     case CL_DEVICE_NOT_AVAILABLE:
-    case CL_INVALID_DEVICE: return open ? DAS_ERROR_DEVICE_LOST : DAS_ERROR_NO_DEVICE;
+    case CL_INVALID_DEVICE:
+        return open ? DAS_ERROR_DEVICE_LOST : DAS_ERROR_NO_DEVICE;
     /* The backend's own objects are valid: a driver that says otherwise has given them up. */
     case CL_INVALID_CONTEXT:
-    case CL_INVALID_COMMAND_QUEUE: return open ? DAS_ERROR_DEVICE_LOST : DAS_ERROR_ARGUMENT;
-    default: return DAS_ERROR_INTERNAL;
+    case CL_INVALID_COMMAND_QUEUE:
+        return open ? DAS_ERROR_DEVICE_LOST : DAS_ERROR_ARGUMENT;
+    default:
+        return DAS_ERROR_INTERNAL;
     }
 }
 
@@ -167,8 +174,8 @@ static cl_int pocl_devices_elsewhere(const das_opencl_api *cl, cl_platform_id pl
         parent = "/tmp";
     if (snprintf(path, sizeof path, "%s/libdas-pocl-%lu", parent, (unsigned long)geteuid()) >= (int)sizeof path)
         return CL_DEVICE_NOT_FOUND;
-    if (mkdir(path, 0700) != 0 && (lstat(path, &about) != 0 || !S_ISDIR(about.st_mode) || about.st_uid != geteuid() ||
-                                   (about.st_mode & 022) != 0))
+    if (mkdir(path, 0700) != 0 &&
+        (lstat(path, &about) != 0 || !S_ISDIR(about.st_mode) || about.st_uid != geteuid() || (about.st_mode & 022) != 0))
         return CL_DEVICE_NOT_FOUND;
     if (setenv("POCL_CACHE_DIR", path, 0) != 0)
         return CL_DEVICE_NOT_FOUND;
@@ -356,7 +363,8 @@ static das_status context_has_device(const das_opencl_api *cl, cl_context contex
     free(ids);
     if (code != CL_SUCCESS)
         return das_opencl_fail(NULL, error, code, "cl_context: clGetContextInfo");
-    return found ? DAS_OK : das_fail(error, DAS_ERROR_ARGUMENT, "cl_device_id is not a device of cl_context; expected one of them");
+    return found ? DAS_OK
+                 : das_fail(error, DAS_ERROR_ARGUMENT, "cl_device_id is not a device of cl_context; expected one of them");
 }
 
 /* Whether the device names an extension; its list may be long. */
@@ -368,7 +376,8 @@ static bool has_extension(const das_opencl_api *cl, cl_device_id id, const char 
     if (cl->GetDeviceInfo(id, CL_DEVICE_EXTENSIONS, 0, NULL, &bytes) != CL_SUCCESS)
         return false;
     text = calloc(1, bytes + 1);
-    found = text != NULL && cl->GetDeviceInfo(id, CL_DEVICE_EXTENSIONS, bytes, text, NULL) == CL_SUCCESS && strstr(text, name) != NULL;
+    found = text != NULL && cl->GetDeviceInfo(id, CL_DEVICE_EXTENSIONS, bytes, text, NULL) == CL_SUCCESS &&
+            strstr(text, name) != NULL;
     free(text);
     return found;
 }
@@ -380,7 +389,8 @@ static void read_limits(const das_opencl_api *cl, das_opencl_device *opened)
     device_value(cl, opened->id, CL_DEVICE_QUEUE_PROPERTIES, &properties, sizeof properties);
     opened->profiling = (properties & CL_QUEUE_PROFILING_ENABLE) != 0;
     opened->fp64 = has_fp64(cl, opened->id);
-    if (has_extension(cl, opened->id, "cl_nv_compiler_options") && has_extension(cl, opened->id, "cl_nv_device_attribute_query"))
+    if (has_extension(cl, opened->id, "cl_nv_compiler_options") &&
+        has_extension(cl, opened->id, "cl_nv_device_attribute_query"))
         device_value(cl, opened->id, CL_DEVICE_COMPUTE_CAPABILITY_MAJOR_NV, &opened->nvidia, sizeof opened->nvidia);
     device_value(cl, opened->id, CL_DEVICE_LOCAL_MEM_SIZE, &opened->local_bytes, sizeof opened->local_bytes);
     device_value(cl, opened->id, CL_DEVICE_MAX_MEM_ALLOC_SIZE, &opened->max_buffer_bytes, sizeof opened->max_buffer_bytes);
@@ -420,7 +430,8 @@ static das_status open_device(das_opencl_device *opened, const das_native *nativ
     cl_int code = CL_SUCCESS;
     das_status status;
     if (!usable(cl, opened->id))
-        return das_fail(error, DAS_ERROR_UNSUPPORTED, "the OpenCL device is not available or lacks a compiler for OpenCL C 1.2");
+        return das_fail(error, DAS_ERROR_UNSUPPORTED,
+                        "the OpenCL device is not available or lacks a compiler for OpenCL C 1.2");
     das_opencl_signals_save(&signals);
     status = open_context(opened, native, error);
     if (status == DAS_OK) {

@@ -13,9 +13,10 @@ static bool serves(const das_problem *problem)
     const das_grid *grid = &problem->grid;
     if (!problem->fast_paths || !problem->dense || problem->precision == DAS_PRECISION_DOUBLE || problem->data_complex ||
         grid->kind != DAS_GRID_CARTESIAN || problem->keep_transmit || problem->keep_receive ||
-        problem->normalization != DAS_NORMALIZATION_NONE || problem->outside != DAS_OUTSIDE_ZERO || problem->window == DAS_WINDOW_TABLE ||
-        problem->transmit_times_s != NULL || problem->receive_times_s != NULL || problem->transmit_weights != NULL ||
-        problem->receive_weights != NULL || problem->interpolation > DAS_INTERPOLATION_LINEAR)
+        problem->normalization != DAS_NORMALIZATION_NONE || problem->outside != DAS_OUTSIDE_ZERO ||
+        problem->window == DAS_WINDOW_TABLE || problem->transmit_times_s != NULL || problem->receive_times_s != NULL ||
+        problem->transmit_weights != NULL || problem->receive_weights != NULL ||
+        problem->interpolation > DAS_INTERPOLATION_LINEAR)
         return false;
     if (problem->transmit_count > MOST_ELEMENTS || problem->receive_count > MOST_ELEMENTS || problem->sample_count > 1 << 22 ||
         grid->point_count < 64)
@@ -56,8 +57,8 @@ static bool on_line(const das_problem *problem, int across)
             return false;
     for (int64_t t = 0; t < problem->transmit_count; t++) {
         const das_transmit *transmit = &problem->transmit[t];
-        if ((transmit->kind != DAS_TRANSMIT_ELEMENT && transmit->kind != DAS_TRANSMIT_DIVERGING) || transmit->point[1] != at[1] ||
-            transmit->point[2] != at[2])
+        if ((transmit->kind != DAS_TRANSMIT_ELEMENT && transmit->kind != DAS_TRANSMIT_DIVERGING) ||
+            transmit->point[1] != at[1] || transmit->point[2] != at[2])
             return false;
     }
     return true;
@@ -111,8 +112,11 @@ static bool choose_tile(const das_opencl_device *device, const das_problem *prob
         fast->half_window = ((int32_t)ceil(half) + 3) / 4 * 4;
         fast->window = (fast->half_window + (int32_t)ceil(half) + 4 + 3) / 4 * 4;
         /* Stages, what is copied for the next, and the tables of opencl_fast.cl. */
-        local = (uint64_t)fast->rows * (uint64_t)fast->window * (nearest ? copied ? 16 : 8 : copied ? 20 : 16) + 20 * (uint64_t)fast->rows +
-                (fast->line ? 32 : 16) * (uint64_t)problem->receive_count + 512;
+        local = (uint64_t)fast->rows * (uint64_t)fast->window *
+                    (nearest  ? copied ? 16 : 8
+                     : copied ? 20
+                              : 16) +
+                20 * (uint64_t)fast->rows + (fast->line ? 32 : 16) * (uint64_t)problem->receive_count + 512;
         if (local <= device->local_bytes)
             break;
     }
@@ -203,8 +207,9 @@ void das_opencl_fast_choose(const das_opencl_device *device, const das_problem *
     for (int64_t chunks = 1;; chunks++) {
         int64_t blocks = (transmits - 1) / fast->rows + 1;
         fast->transmits = (blocks - 1) / chunks * fast->rows + fast->rows;
-        fast->packed_bytes = 4 * (uint64_t)fast->stride *
-                             packed_rows(fast, problem->receive_count, 0, fast->transmits < transmits ? fast->transmits : transmits);
+        fast->packed_bytes =
+            4 * (uint64_t)fast->stride *
+            packed_rows(fast, problem->receive_count, 0, fast->transmits < transmits ? fast->transmits : transmits);
         if (fast->packed_bytes <= available)
             break;
         if (fast->transmits == fast->rows) {
@@ -226,7 +231,8 @@ static das_status make_weights(das_plan *plan, const das_problem *problem, das_e
         return das_fail(error, DAS_ERROR_OUT_OF_MEMORY, "no memory for the weights of %zu pairs", count);
     for (int64_t i = 0; i < problem->pair_count; i++)
         weights[problem->pair[i].transmit * problem->receive_count + problem->pair[i].receive] = (float)problem->pair[i].weight;
-    status = das_opencl_memory_create(plan->device, count * sizeof *weights, weights, "memory of the plan", &made->weights, error);
+    status =
+        das_opencl_memory_create(plan->device, count * sizeof *weights, weights, "memory of the plan", &made->weights, error);
     free(weights);
     return status;
 }

@@ -1,5 +1,5 @@
-/* The fast paths for real data, dense pairs and Cartesian grids, nearest and linear. Stands behind
- * opencl_kernels.cl, and opencl_block.cl where there is an aperture, when DAS_FAST is defined: 1 for GPUs, 2 for CPUs. Defined as well:
+/* The fast paths for real data, dense pairs and Cartesian grids, nearest and linear. Stands behind opencl_kernels.cl, and
+ * opencl_block.cl where there is an aperture, when DAS_FAST is defined: 1 for GPUs, 2 for CPUs. Defined as well:
  *
  *   DAS_FOLDED       1: reciprocal pairs are added up first, tau(n,k) = tau(k,n), and only k >= n remains
  *   DAS_WEIGHTED     1: the records are weighted when they are packed
@@ -103,7 +103,8 @@ __kernel void das_pack(__global const das_part *restrict data, __global float *r
 
 /* The same for records that all transmits share: one row an element. */
 __kernel void das_pack_shared(__global const das_part *restrict data, __global float *restrict packed,
-                              __global const long *restrict longs, __global const das_real *restrict reals, long at, long stride)
+                              __global const long *restrict longs, __global const das_real *restrict reals, long at,
+                              long stride)
 {
     const long k = (long)get_global_id(1);
     int i;
@@ -177,7 +178,7 @@ inline void das_pixel_put(__global das_pixel *to, float value, int accumulate)
 
 #define DAS_TILE_LANES 32 /* stage one row together */
 #define DAS_TILE_TEAMS (DAS_TILE_THREADS / DAS_TILE_LANES)
-#define DAS_TILE_B (DAS_TILE_TEAMS * DAS_TILE_POINTS) /* points along axis b; 32 along axis a */
+#define DAS_TILE_B (DAS_TILE_TEAMS * DAS_TILE_POINTS)    /* points along axis b; 32 along axis a */
 #define DAS_TILE_STRIPS (DAS_TILE_ROWS / DAS_TILE_TEAMS) /* rows a team stages */
 #define DAS_TILE_EACH ((DAS_TILE_WINDOW + DAS_TILE_LANES - 1) / DAS_TILE_LANES)
 #define DAS_TILE_WORDS (DAS_INTERPOLATION == 0 ? 1 : 2)
@@ -189,7 +190,7 @@ inline void das_pixel_put(__global das_pixel *to, float value, int accumulate)
  * local memory that need no registers. */
 #define DAS_TILE_ASYNC (DAS_ASM != 0 && DAS_NVIDIA >= 8)
 #define DAS_TILE_SPLIT (DAS_TILE_ASYNC != 0 && DAS_INTERPOLATION == 0) /* the barrier of a step has two parts */
-#define DAS_TILE_RAW (DAS_TILE_ASYNC != 0 && DAS_INTERPOLATION == 1) /* copies from which entries are made */
+#define DAS_TILE_RAW (DAS_TILE_ASYNC != 0 && DAS_INTERPOLATION == 1)   /* copies from which entries are made */
 #define DAS_TILE_STAGES (DAS_TILE_SPLIT ? 4 : 2)
 #define DAS_TILE_COPIED (DAS_TILE_RAW ? DAS_TILE_WINDOW + 4 : DAS_TILE_WINDOW) /* pitch of their rows */
 
@@ -389,12 +390,13 @@ inline void das_tile_deliver(const das_strips *strips, __local das_entry *stage,
 #endif
 }
 
-__kernel __attribute__((reqd_work_group_size(DAS_TILE_THREADS, 1, 1))) void das_tile(
-    __global const float *restrict packed, __global das_pixel *restrict image, __global const das_real *restrict reals,
-    __global const long *restrict longs, DAS_TILE_ELEMENTS const das_real *restrict elements,
-    __global const das_real *restrict waves, __global const int *restrict kinds, __local das_real *restrict step_line,
-    __local int2 *restrict steps, __local int *restrict reference_r, __local int *restrict flags_r, long image_at, long stride, int first_tile, int tiles_a, int tiles_b, int slow_a, int axis_a, int axis_b, int axis_c, int first_slice,
-    int half_window, int origin, int n_begin, int n_end, int accumulate)
+__kernel __attribute__((reqd_work_group_size(DAS_TILE_THREADS, 1, 1))) void
+das_tile(__global const float *restrict packed, __global das_pixel *restrict image, __global const das_real *restrict reals,
+         __global const long *restrict longs, DAS_TILE_ELEMENTS const das_real *restrict elements,
+         __global const das_real *restrict waves, __global const int *restrict kinds, __local das_real *restrict step_line,
+         __local int2 *restrict steps, __local int *restrict reference_r, __local int *restrict flags_r, long image_at,
+         long stride, int first_tile, int tiles_a, int tiles_b, int slow_a, int axis_a, int axis_b, int axis_c, int first_slice,
+         int half_window, int origin, int n_begin, int n_end, int accumulate)
 {
     __local float4 stage4[DAS_TILE_STAGES * DAS_TILE_STAGE * DAS_TILE_WORDS / 4];
     __local das_entry *const stage = (__local das_entry *)stage4;
@@ -442,9 +444,9 @@ __kernel __attribute__((reqd_work_group_size(DAS_TILE_THREADS, 1, 1))) void das_
         das_real c = das_index_real(slice), mid = DAS_REAL(0.5);
         das_real a = das_real_add(das_index_real(tile_a * 32 + 15), mid);
         das_real b = das_real_add(das_index_real(tile_b * DAS_TILE_B + DAS_TILE_B / 2 - 1), mid);
-#define DAS_TILE_AXIS(axis)                                                                                                   \
-    das_real_add(grid[axis], das_real_add(das_real_add(das_real_mul(a, step_a[axis]), das_real_mul(b, step_b[axis])),       \
-                                            das_real_mul(c, step_c[axis])))
+#define DAS_TILE_AXIS(axis)                                                                                                    \
+    das_real_add(grid[axis], das_real_add(das_real_add(das_real_mul(a, step_a[axis]), das_real_mul(b, step_b[axis])),          \
+                                          das_real_mul(c, step_c[axis])))
         middle.x = DAS_TILE_AXIS(0);
         middle.y = DAS_TILE_AXIS(1);
         middle.z = DAS_TILE_AXIS(2);
@@ -535,7 +537,7 @@ __kernel __attribute__((reqd_work_group_size(DAS_TILE_THREADS, 1, 1))) void das_
 #if DAS_TILE_RAW
 #define DAS_TILE_FETCH(step) das_tile_fetch(&strips, packed, steps[step], words, last, lane, team, (uint)(size_t)raw)
 #elif DAS_TILE_ASYNC
-#define DAS_TILE_FETCH(step)                                                                                                  \
+#define DAS_TILE_FETCH(step)                                                                                                   \
     das_tile_fetch(&strips, packed, steps[step], words, last, lane, team, (uint)(size_t)stage + 4u * DAS_TILE_STAGE_OF(step))
 #else
 #define DAS_TILE_FETCH(step) das_tile_fetch(&strips, packed, steps[step], words, last, lane, team, 0u)
@@ -573,8 +575,8 @@ __kernel __attribute__((reqd_work_group_size(DAS_TILE_THREADS, 1, 1))) void das_
                     das_tile_line_delay(p_x, p_square[i], step_line[2 * at], samples_per_m, step_line[2 * at + 1]));
 #else
                 DAS_TILE_ELEMENTS const das_real *of = elements + (step.s1 & 0xFFF) * ELEMENT_REALS;
-                receive[i] = (float)das_real_value(das_tile_delay(p[i], of[0], of[1], of[2], samples_per_m,
-                                                                  das_tile_shift(of[ELEMENT_CONSTANT], reference)));
+                receive[i] = (float)das_real_value(
+                    das_tile_delay(p[i], of[0], of[1], of[2], samples_per_m, das_tile_shift(of[ELEMENT_CONSTANT], reference)));
 #endif
                 if (DAS_INTERPOLATION == 1)
                     receive[i] -= 0.5f;
@@ -591,7 +593,7 @@ __kernel __attribute__((reqd_work_group_size(DAS_TILE_THREADS, 1, 1))) void das_
             flags = wanted ? flags : 0;
 #endif
 #if DAS_ASM
-#define DAS_TILE_ENTRY(t)                                                                                                     \
+#define DAS_TILE_ENTRY(t)                                                                                                      \
     das_entry_at(as_uint((t) + magic) * (uint)sizeof(das_entry) + from + (uint)(j * DAS_TILE_WINDOW * sizeof(das_entry)))
 #else
 #define DAS_TILE_ENTRY(t) stage[as_int((t) + magic) + from + j * DAS_TILE_WINDOW]
@@ -660,7 +662,7 @@ __kernel __attribute__((reqd_work_group_size(DAS_TILE_THREADS, 1, 1))) void das_
  * point: no gathers.
  * ------------------------------------------------------------------------- */
 
-#define DAS_PATCH_BEFORE 7 /* samples of the window in front of the reference */
+#define DAS_PATCH_BEFORE 7                            /* samples of the window in front of the reference */
 #define DAS_PATCH_ROWS (DAS_PATCH_COUNT == 1 ? 4 : 2) /* transmits side by side */
 
 #ifndef __has_builtin
@@ -671,8 +673,9 @@ __kernel __attribute__((reqd_work_group_size(DAS_TILE_THREADS, 1, 1))) void das_
 #if defined(__AVX512F__) && __has_builtin(__builtin_ia32_permvarsf512)
 typedef float das_lane_floats __attribute__((vector_size(64)));
 typedef int das_lane_ints __attribute__((vector_size(64)));
-#define DAS_PICK(window, i)                                                                                        \
-    __builtin_astype(__builtin_ia32_permvarsf512(__builtin_astype(window, das_lane_floats), __builtin_astype(i, das_lane_ints)), float16)
+#define DAS_PICK(window, i)                                                                                                    \
+    __builtin_astype(                                                                                                          \
+        __builtin_ia32_permvarsf512(__builtin_astype(window, das_lane_floats), __builtin_astype(i, das_lane_ints)), float16)
 #elif defined(__AVX2__) && __has_builtin(__builtin_ia32_permvarsf256)
 typedef float das_lane_floats __attribute__((vector_size(32)));
 typedef int das_lane_ints __attribute__((vector_size(32)));
@@ -699,7 +702,7 @@ inline float16 das_pick(float16 window, int16 i)
 /* 16 samples from any address. vload16() may take them apart into pairs. */
 #if defined(__clang__)
 typedef float16 das_floats16 __attribute__((aligned(4)));
-#define DAS_LOAD_16(from) ((float16)*(__global const das_floats16 *)(from))
+#define DAS_LOAD_16(from) ((float16) * (__global const das_floats16 *)(from))
 #else
 #define DAS_LOAD_16(from) vload16(0, from)
 #endif
@@ -787,8 +790,8 @@ inline float16 das_patch_add(float16 sum, float16 t, int base, __global const fl
 }
 
 /* Adds the pair of the transmit whose delay and records are d and row, and of element k. */
-inline float16 das_patch_pair(float16 sum, das_patch_delay d, __global const float *row, __global const float *packed, long stride,
-                              int k, float16 delay, int base, int last)
+inline float16 das_patch_pair(float16 sum, das_patch_delay d, __global const float *row, __global const float *packed,
+                              long stride, int k, float16 delay, int base, int last)
 {
 #if DAS_PATCH_SHARED
     return das_patch_add(sum, d.relative + delay, d.base + base, packed + k * stride + DAS_WINDOW_LEAD, row, last);
@@ -797,11 +800,12 @@ inline float16 das_patch_pair(float16 sum, das_patch_delay d, __global const flo
 #endif
 }
 
-__kernel __attribute__((reqd_work_group_size(1, 1, 1))) void das_patch(
-    __global const float *restrict packed, __global das_pixel *restrict image, __global const das_real *restrict reals,
-    __global const long *restrict longs, __global const das_real *restrict elements, __global const das_real *restrict waves,
-    __global const int *restrict kinds, __global const float *restrict offsets, __local float16 *restrict delay_r,
-    __local int *restrict base_r, __local float16 *restrict weight_r, long image_at, long stride, long first_patch, int n_begin, int n_end, int accumulate)
+__kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
+das_patch(__global const float *restrict packed, __global das_pixel *restrict image, __global const das_real *restrict reals,
+          __global const long *restrict longs, __global const das_real *restrict elements,
+          __global const das_real *restrict waves, __global const int *restrict kinds, __global const float *restrict offsets,
+          __local float16 *restrict delay_r, __local int *restrict base_r, __local float16 *restrict weight_r, long image_at,
+          long stride, long first_patch, int n_begin, int n_end, int accumulate)
 {
     const int receives = (int)longs[LONG_RECEIVES], last = (int)longs[LONG_LAST];
     const long along_0 = DAS_PATCH_0 * DAS_PATCH_COUNT;
@@ -859,7 +863,8 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void das_patch(
             for (q = 0; q < DAS_PATCH_COUNT; q++) {
 #if DAS_FOLDED
                 /* Element `of` transmits where it receives: only the constants differ. */
-                const das_real more = das_real_sub(waves[of * WAVE_REALS + WAVE_CONSTANT], elements[of * ELEMENT_REALS + ELEMENT_CONSTANT]);
+                const das_real more =
+                    das_real_sub(waves[of * WAVE_REALS + WAVE_CONSTANT], elements[of * ELEMENT_REALS + ELEMENT_CONSTANT]);
                 const int whole = das_reference(more);
                 d[j][q].relative = delay_r[of * DAS_PATCH_COUNT + q] + das_relative(more, whole);
                 d[j][q].base = base_r[of * DAS_PATCH_COUNT + q] + whole;
@@ -884,8 +889,9 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void das_patch(
         for (k = n; k < min(n + DAS_PATCH_ROWS, receives); k++)
             for (j = 0; j <= k - n; j++)
                 for (q = 0; q < DAS_PATCH_COUNT; q++) {
-                    const float16 pair = das_patch_pair((float16)0.0f, d[j][q], row[j], packed, stride, k,
-                                                        delay_r[k * DAS_PATCH_COUNT + q], base_r[k * DAS_PATCH_COUNT + q], last);
+                    const float16 pair =
+                        das_patch_pair((float16)0.0f, d[j][q], row[j], packed, stride, k, delay_r[k * DAS_PATCH_COUNT + q],
+                                       base_r[k * DAS_PATCH_COUNT + q], last);
                     part[j][q] += DAS_PATCH_SHARED && k == n + j ? 0.5f * pair : pair;
                 }
 #endif

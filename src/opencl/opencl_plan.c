@@ -13,10 +13,14 @@
 static const void *table_of(const das_problem *problem, int table)
 {
     switch (table) {
-    case DAS_OPENCL_TRANSMIT_TIMES: return problem->transmit_times_s;
-    case DAS_OPENCL_RECEIVE_TIMES: return problem->receive_times_s;
-    case DAS_OPENCL_TRANSMIT_WEIGHTS: return problem->transmit_weights;
-    default: return problem->receive_weights;
+    case DAS_OPENCL_TRANSMIT_TIMES:
+        return problem->transmit_times_s;
+    case DAS_OPENCL_RECEIVE_TIMES:
+        return problem->receive_times_s;
+    case DAS_OPENCL_TRANSMIT_WEIGHTS:
+        return problem->transmit_weights;
+    default:
+        return problem->receive_weights;
     }
 }
 
@@ -71,7 +75,8 @@ static das_status choose(das_device *device, const das_problem *problem, bool fa
     memset(choice, 0, sizeof *choice);
     choice->listed = !(problem->complete && problem->unit_weight);
     choice->frames = problem->frame_count >= 4 ? 4 : problem->frame_count >= 2 ? 2 : 1;
-    choice->planes = (problem->keep_transmit ? problem->transmit_count : 1) * (problem->keep_receive ? problem->receive_count : 1);
+    choice->planes =
+        (problem->keep_transmit ? problem->transmit_count : 1) * (problem->keep_receive ? problem->receive_count : 1);
 
     fixed = 8 * (DAS_OPENCL_REALS + DAS_OPENCL_LONGS) + 8 * (uint64_t)problem->receive_count * DAS_OPENCL_ELEMENT_REALS +
             (uint64_t)problem->transmit_count * (8 * DAS_OPENCL_WAVE_REALS + 4) + 8 * (uint64_t)value_count(&problem->grid) +
@@ -105,7 +110,8 @@ static das_status choose(das_device *device, const das_problem *problem, bool fa
         choice->chunk_points = at_most(own->max_buffer_bytes / largest, choice->chunk_points);
         if (choice->chunk_points == 0)
             return das_fail(error, DAS_ERROR_OUT_OF_DEVICE_MEMORY,
-                            "the tables of one point take %" PRIu64 " bytes for each of %d calls; the memory budget leaves %" PRIu64,
+                            "the tables of one point take %" PRIu64
+                            " bytes for each of %d calls; the memory budget leaves %" PRIu64,
                             per_point, (int)problem->slots, spare);
         if (choice->streamed)
             choice->slot_bytes = (uint64_t)choice->chunk_points * per_point;
@@ -163,7 +169,8 @@ typedef struct build_options {
 
 static void define(build_options *options, const char *name, int64_t value)
 {
-    int written = snprintf(options->text + options->used, sizeof options->text - options->used, "-D%s=%" PRId64 " ", name, value);
+    int written =
+        snprintf(options->text + options->used, sizeof options->text - options->used, "-D%s=%" PRId64 " ", name, value);
     options->used += (size_t)written;
 }
 
@@ -217,7 +224,10 @@ static void define_all(const das_opencl_device *own, const das_problem *problem,
     define(options, "DAS_TRANSMIT_WEIGHTS", problem->transmit_weights != NULL);
     define(options, "DAS_RECEIVE_WEIGHTS", problem->receive_weights != NULL);
     define(options, "DAS_BLOCK_ROWS", choice->block_rows);
-    define(options, "DAS_LANES", choice->fast.path == DAS_OPENCL_PATCH ? 16 : choice->fast.path == DAS_OPENCL_TILE ? 1 : choice->lanes);
+    define(options, "DAS_LANES",
+           choice->fast.path == DAS_OPENCL_PATCH  ? 16
+           : choice->fast.path == DAS_OPENCL_TILE ? 1
+                                                  : choice->lanes);
     if (choice->fast.path != DAS_OPENCL_GENERAL)
         define_fast(&choice->fast, options);
 }
@@ -228,8 +238,8 @@ static das_status build(das_plan *plan, const das_problem *problem, das_error *e
     das_opencl_plan *made = plan->impl;
     static const char prelude[] = "#if DAS_FP64\n#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n#endif\n"
                                   "#pragma OPENCL FP_CONTRACT OFF\n";
-    das_opencl_text parts[] = {{prelude, sizeof prelude - 1}, das_opencl_source_real(), das_opencl_source_kernel(),
-                               das_opencl_source_kernels(), das_opencl_source_block(), das_opencl_source_fast()};
+    das_opencl_text parts[] = {{prelude, sizeof prelude - 1}, das_opencl_source_real(),  das_opencl_source_kernel(),
+                               das_opencl_source_kernels(),   das_opencl_source_block(), das_opencl_source_fast()};
     const char *texts[6];
     size_t bytes[6];
     cl_uint count = 0;
@@ -240,7 +250,8 @@ static das_status build(das_plan *plan, const das_problem *problem, das_error *e
     das_status status = DAS_OK;
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         const bool fast = made->choice.fast.path != DAS_OPENCL_GENERAL;
-        if ((i == 1 && own->fp64) || (i == 4 && (fast ? !(problem->f_number > 0) : made->choice.block_rows == 0)) || (i == 5 && !fast))
+        if ((i == 1 && own->fp64) || (i == 4 && (fast ? !(problem->f_number > 0) : made->choice.block_rows == 0)) ||
+            (i == 5 && !fast))
             continue;
         texts[count] = parts[i].text;
         bytes[count++] = parts[i].bytes;
@@ -301,12 +312,11 @@ static void *allocate(int64_t count, uint64_t bytes, das_error *error)
 /* Makes *memory of `count` entries of `bytes` bytes (at least one) from host memory, which it frees. */
 static das_status hand_over(das_plan *plan, void *array, int64_t count, uint64_t bytes, cl_mem *memory, das_error *error)
 {
-    das_status status =
-        das_opencl_memory_create(plan->device, bytes * (uint64_t)(count > 0 ? count : 1), array, "memory of the plan", memory, error);
+    das_status status = das_opencl_memory_create(plan->device, bytes * (uint64_t)(count > 0 ? count : 1), array,
+                                                 "memory of the plan", memory, error);
     free(array);
     return status;
 }
-
 
 static das_status make_numbers(das_plan *plan, const das_problem *problem, das_error *error)
 {
@@ -314,12 +324,25 @@ static das_status make_numbers(das_plan *plan, const das_problem *problem, das_e
     das_opencl_plan *made = plan->impl;
     const das_grid *grid = &problem->grid;
     const double fs = problem->sampling_frequency_hz, c = problem->sound_speed_m_s;
-    const int64_t longs[DAS_OPENCL_LONGS] = {
-        grid->counts[0],          grid->counts[1],          grid->counts[2],          problem->receive_count,
-        problem->transmit_count,  problem->sample_count - 1, problem->first,          problem->frame_stride,
-        problem->transmit_stride, problem->receive_stride,  problem->sample_stride,   problem->image_first,
-        problem->image_strides[0], problem->image_strides[1], problem->image_strides[2], problem->image_strides[3],
-        problem->image_strides[4], problem->image_strides[5], problem->window_count};
+    const int64_t longs[DAS_OPENCL_LONGS] = {grid->counts[0],
+                                             grid->counts[1],
+                                             grid->counts[2],
+                                             problem->receive_count,
+                                             problem->transmit_count,
+                                             problem->sample_count - 1,
+                                             problem->first,
+                                             problem->frame_stride,
+                                             problem->transmit_stride,
+                                             problem->receive_stride,
+                                             problem->sample_stride,
+                                             problem->image_first,
+                                             problem->image_strides[0],
+                                             problem->image_strides[1],
+                                             problem->image_strides[2],
+                                             problem->image_strides[3],
+                                             problem->image_strides[4],
+                                             problem->image_strides[5],
+                                             problem->window_count};
     void *reals = allocate(DAS_OPENCL_REALS, 8, error), *copy;
     das_status status;
     if (reals == NULL)
@@ -369,10 +392,14 @@ static int32_t wave_of(das_transmit_kind kind)
 {
     switch (kind) {
     case DAS_TRANSMIT_ELEMENT:
-    case DAS_TRANSMIT_DIVERGING: return 0;
-    case DAS_TRANSMIT_PLANE: return 1;
-    case DAS_TRANSMIT_FOCUSED: return 2;
-    default: return 3;
+    case DAS_TRANSMIT_DIVERGING:
+        return 0;
+    case DAS_TRANSMIT_PLANE:
+        return 1;
+    case DAS_TRANSMIT_FOCUSED:
+        return 2;
+    default:
+        return 3;
     }
 }
 
@@ -423,7 +450,8 @@ static void plane_ranges(const das_problem *problem, int64_t planes, int64_t *fi
     for (int pass = 0; pass < 2; pass++) {
         for (int64_t i = 0; i < problem->pair_count; i++) {
             const das_pair *pair = &problem->pair[i];
-            int64_t plane = (problem->keep_transmit ? pair->transmit : 0) * receives + (problem->keep_receive ? pair->receive : 0);
+            int64_t plane =
+                (problem->keep_transmit ? pair->transmit : 0) * receives + (problem->keep_receive ? pair->receive : 0);
             if (pass == 0)
                 first[plane + 1]++;
             else
@@ -549,8 +577,8 @@ static das_status make_table(das_plan *plan, const das_problem *problem, int tab
     if (choice->streamed) {
         made->streamed[table] = das_device_allocate(plan->device, (uint64_t)rows * (uint64_t)points * entry);
         if (made->streamed[table] == NULL)
-            return das_fail(error, DAS_ERROR_OUT_OF_MEMORY, "no memory for a table of %" PRId64 " rows and %" PRId64 " points", rows,
-                            points);
+            return das_fail(error, DAS_ERROR_OUT_OF_MEMORY, "no memory for a table of %" PRId64 " rows and %" PRId64 " points",
+                            rows, points);
     }
     for (int64_t chunk = 0; chunk < choice->chunks; chunk++) {
         int64_t begin = chunk * choice->chunk_points;
@@ -595,19 +623,25 @@ static void describe(das_plan *plan, const das_problem *problem)
     const das_opencl_fast *fast = &made->choice.fast;
     const char *delays = own->fp64 ? "double" : "pairs of floats";
     if (fast->path == DAS_OPENCL_GENERAL)
-        snprintf(plan->description, sizeof plan->description, "%s: general path, %s, delays in %s, %s, groups of %zu points%s%s",
-                 plan->device->info.name, made->choice.block_rows > 0 ? made->choice.lanes > 1 ? "16 points a vector" : "blocks of transmits" : "pair by pair", delays, problem->precision == DAS_PRECISION_DOUBLE ? "double sums" : "float sums",
-                 made->local * (size_t)(made->choice.lanes > 1 ? made->choice.lanes : 1), made->choice.streamed ? ", tables streamed" : "", made->choice.chunks > 1 ? ", tiled" : "");
+        snprintf(plan->description, sizeof plan->description,
+                 "%s: general path, %s, delays in %s, %s, groups of %zu points%s%s", plan->device->info.name,
+                 made->choice.block_rows > 0 ? made->choice.lanes > 1 ? "16 points a vector" : "blocks of transmits"
+                                             : "pair by pair",
+                 delays, problem->precision == DAS_PRECISION_DOUBLE ? "double sums" : "float sums",
+                 made->local * (size_t)(made->choice.lanes > 1 ? made->choice.lanes : 1),
+                 made->choice.streamed ? ", tables streamed" : "", made->choice.chunks > 1 ? ", tiled" : "");
     else if (fast->path == DAS_OPENCL_TILE)
         snprintf(plan->description, sizeof plan->description,
                  "%s: tiles, 32 x %d points on %d threads, windows of %d samples of %d transmits, delays in %s%s%s",
-                 plan->device->info.name, (int)(fast->threads / 32 * fast->points), (int)fast->threads, (int)fast->window, (int)fast->rows, delays,
-                 fast->folded ? ", folded" : "", fast->transmits < problem->transmit_count ? ", tiled" : "");
+                 plan->device->info.name, (int)(fast->threads / 32 * fast->points), (int)fast->threads, (int)fast->window,
+                 (int)fast->rows, delays, fast->folded ? ", folded" : "",
+                 fast->transmits < problem->transmit_count ? ", tiled" : "");
     else
         snprintf(plan->description, sizeof plan->description,
-                 "%s: patches of 16, %d of %d x %d x %d points, windows of 16 samples, delays in %s%s%s%s", plan->device->info.name,
-                 (int)fast->patches, (int)fast->patch[0], (int)fast->patch[1], (int)fast->patch[2], delays, fast->folded ? ", folded" : "",
-                 fast->shared ? ", shared records" : "", fast->transmits < problem->transmit_count ? ", tiled" : "");
+                 "%s: patches of 16, %d of %d x %d x %d points, windows of 16 samples, delays in %s%s%s%s",
+                 plan->device->info.name, (int)fast->patches, (int)fast->patch[0], (int)fast->patch[1], (int)fast->patch[2],
+                 delays, fast->folded ? ", folded" : "", fast->shared ? ", shared records" : "",
+                 fast->transmits < problem->transmit_count ? ", tiled" : "");
 }
 
 /* Most work items of a group that a kernel allows. */
@@ -648,7 +682,8 @@ static das_status make_program(das_plan *plan, const das_problem *problem, das_e
     made->pack_name = made->choice.fast.shared ? "das_pack_shared" : "das_pack";
     if (status == DAS_OK)
         status = kernel_limit(plan, made->sum_name, &most, error);
-    if (made->choice.fast.path != DAS_OPENCL_GENERAL && (status == DAS_ERROR_INTERNAL || most < (size_t)made->choice.fast.threads)) {
+    if (made->choice.fast.path != DAS_OPENCL_GENERAL &&
+        (status == DAS_ERROR_INTERNAL || most < (size_t)made->choice.fast.threads)) {
         das_log(plan->device, DAS_LOG_WARNING, "%s serves groups of %zu only or does not compile: the general path is taken",
                 made->sum_name, most);
         if (made->program != NULL)
@@ -712,8 +747,9 @@ das_status das_opencl_plan_create(das_plan *plan, const das_problem *problem, da
 void das_opencl_plan_destroy(das_plan *plan)
 {
     das_opencl_plan *old = plan->impl;
-    cl_mem *const memories[] = {&old->reals,       &old->longs,   &old->elements,   &old->waves,  &old->kinds, &old->pair_offset,
-                                &old->pair_weight, &old->pair_of, &old->pair_first, &old->values, &old->window, &old->weights, &old->offsets};
+    cl_mem *const memories[] = {&old->reals,       &old->longs,       &old->elements, &old->waves,      &old->kinds,
+                                &old->pair_offset, &old->pair_weight, &old->pair_of,  &old->pair_first, &old->values,
+                                &old->window,      &old->weights,     &old->offsets};
     for (size_t i = 0; i < sizeof memories / sizeof memories[0]; i++)
         das_opencl_memory_destroy(plan->device, memories[i]);
     for (int64_t i = 0; old->tables != NULL && i < old->choice.chunks * DAS_OPENCL_TABLES; i++)

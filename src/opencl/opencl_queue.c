@@ -204,7 +204,8 @@ static das_status event_time(das_event *event, cl_ulong *nanoseconds, das_error 
     das_opencl_event *own = event->impl;
     cl_int code;
     if (!own->profiling)
-        return das_fail(error, DAS_ERROR_UNSUPPORTED, "the event was recorded in a queue without profiling, which has no times");
+        return das_fail(error, DAS_ERROR_UNSUPPORTED,
+                        "the event was recorded in a queue without profiling, which has no times");
     code = api_of(event->device)
                ->GetEventProfilingInfo(own->event, CL_PROFILING_COMMAND_END, sizeof *nanoseconds, nanoseconds, NULL);
     if (code == CL_PROFILING_INFO_NOT_AVAILABLE)

@@ -25,8 +25,8 @@ das_status das_opencl_slot_create(das_plan *plan, das_slot *slot, das_error *err
     if (code != CL_SUCCESS || fresh->sum == NULL)
         status = das_opencl_fail(plan->device, error, code, "clCreateKernel");
     if (status == DAS_OK && fast->path != DAS_OPENCL_GENERAL)
-        status = das_opencl_memory_create(plan->device, fast->packed_bytes, NULL, "scratch memory for packed records", &fresh->packed,
-                                          error);
+        status = das_opencl_memory_create(plan->device, fast->packed_bytes, NULL, "scratch memory for packed records",
+                                          &fresh->packed, error);
     for (int table = 0; table < DAS_OPENCL_TABLES && status == DAS_OK; table++)
         if (made->streamed[table] != NULL)
             status = das_opencl_memory_create(plan->device,
@@ -168,8 +168,10 @@ static size_t part_bytes(das_type type)
     case DAS_TYPE_CI16:
     case DAS_TYPE_CF16:
     case DAS_TYPE_CF32:
-    case DAS_TYPE_CF64: return das_type_bytes(type) / 2;
-    default: return das_type_bytes(type);
+    case DAS_TYPE_CF64:
+        return das_type_bytes(type) / 2;
+    default:
+        return das_type_bytes(type);
     }
 }
 
@@ -189,8 +191,8 @@ static das_status launch_general(call *c, const range *r, int64_t table_begin, i
     const int32_t accumulate = work->accumulate;
     const bool block = made->choice.block_rows > 0;
     const size_t lanes = block ? (size_t)made->choice.lanes : 1;
-    const cl_mem memories[] = {made->pair_offset, made->pair_weight, made->pair_of, made->pair_first, made->values, made->window,
-                               tables[0],         tables[1],         tables[2],     tables[3]};
+    const cl_mem memories[] = {made->pair_offset, made->pair_weight, made->pair_of, made->pair_first, made->values,
+                               made->window,      tables[0],         tables[1],     tables[2],        tables[3]};
     arguments a = {c, c->slot->sum, 0, CL_SUCCESS};
     size_t local[3] = {made->local, 1, 1}, work_items = ((size_t)r->points + lanes - 1) / lanes;
     size_t global[3] = {(work_items + made->local - 1) / made->local * made->local, (size_t)r->planes, (size_t)r->blocks};
@@ -264,8 +266,7 @@ static das_status stream_tables(call *c, int64_t begin, int64_t count)
         cl_int code;
         if (c->made->streamed[table] == NULL)
             continue;
-        code = c->cl->EnqueueWriteBuffer(c->commands, c->slot->tables[table], 0, 0,
-                                         (size_t)(rows * (uint64_t)count * entry),
+        code = c->cl->EnqueueWriteBuffer(c->commands, c->slot->tables[table], 0, 0, (size_t)(rows * (uint64_t)count * entry),
                                          c->made->streamed[table] + rows * (uint64_t)begin * entry, 0, NULL, NULL);
         if (code != CL_SUCCESS)
             return das_opencl_fail(c->plan->device, c->error, code, "clEnqueueWriteBuffer");
@@ -285,7 +286,8 @@ static das_status run_general(call *c)
     const int64_t chunk_points = choice->chunk_points;
     const steps s = choose_steps(c, least(all, chunk_points), planes, blocks);
     das_status status = DAS_OK;
-    c->steps = choice->chunks * pieces(least(all, chunk_points), s.points) * pieces(planes, s.planes) * pieces(blocks, s.blocks);
+    c->steps =
+        choice->chunks * pieces(least(all, chunk_points), s.points) * pieces(planes, s.planes) * pieces(blocks, s.blocks);
     for (int64_t chunk = 0; chunk < choice->chunks && status == DAS_OK; chunk++) {
         const int64_t begin = chunk * chunk_points, count = least(chunk_points, all - begin);
         const cl_mem *tables = choice->streamed ? c->slot->tables : c->made->tables + chunk * DAS_OPENCL_TABLES;
@@ -451,8 +453,16 @@ das_status das_opencl_warm_up(das_plan *plan, das_slot *slot, das_error *error)
     const das_opencl_plan *made = plan->impl;
     const das_problem *problem = &plan->problem;
     das_work work = {.frame_count = problem->frame_count, .transmit_count = problem->transmit_count};
-    call c = {.plan = plan, .made = made, .slot = slot->impl, .commands = own->service, .cl = own->cl, .work = &work,
-              .data = made->reals, .image = made->reals, .error = error, .steps = 1};
+    call c = {.plan = plan,
+              .made = made,
+              .slot = slot->impl,
+              .commands = own->service,
+              .cl = own->cl,
+              .work = &work,
+              .data = made->reals,
+              .image = made->reals,
+              .error = error,
+              .steps = 1};
     das_opencl_signals signals;
     das_status status;
     cl_int code;
@@ -479,8 +489,17 @@ das_status das_opencl_reconstruct(das_plan *plan, das_slot *slot, das_queue *que
 {
     const das_opencl_device *own = das_opencl_of(plan->device);
     const das_opencl_buffer *data = work->data->impl, *image = work->image->impl;
-    call c = {.plan = plan, .made = plan->impl, .slot = slot->impl, .queue = queue, .cl = own->cl, .work = work, .error = error,
-              .commands = das_opencl_queue_of(queue)->queue, .data = data->memory, .image = image->memory, .steps = 1};
+    call c = {.plan = plan,
+              .made = plan->impl,
+              .slot = slot->impl,
+              .queue = queue,
+              .cl = own->cl,
+              .work = work,
+              .error = error,
+              .commands = das_opencl_queue_of(queue)->queue,
+              .data = data->memory,
+              .image = image->memory,
+              .steps = 1};
     das_status status, released;
     if ((data->flags & CL_MEM_WRITE_ONLY) != 0)
         return das_fail(error, DAS_ERROR_ARGUMENT, "data is a write-only cl_mem; expected one that kernels may read");
