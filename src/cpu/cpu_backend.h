@@ -128,7 +128,6 @@ typedef struct das_cpu_job {
     char *image;
     char *scratch; /* of the slot */
     void *packed;  /* folded records, or records with frames innermost, in it; or NULL */
-    atomic_bool wide; /* folded int16 records that do not fit int16 again: they are float */
     int64_t unit_count, units_before, units_total; /* units_before: of earlier frames */
     atomic_llong next_unit, units_done, next_pack;
     atomic_bool cancelled;

@@ -4,19 +4,8 @@
 
 #include <string.h>
 
-/* Sums of int16 samples, as int16. False if one does not fit. */
-static bool fold_narrow(const int16_t *a, const int16_t *b, int16_t *to, int64_t count)
-{
-    uint32_t beyond = 0;
-    for (int64_t i = 0; i < count; i++) {
-        const int32_t sum = a[i] + b[i];
-        beyond |= (uint32_t)(sum + 32768) >> 16;
-        to[i] = (int16_t)sum;
-    }
-    return beyond == 0;
-}
-
-static void fold_wide(const int16_t *a, const int16_t *b, float *to, int64_t count)
+/* int16 becomes float here, once, and not in every window cut from it. */
+static void fold_i16(const int16_t *a, const int16_t *b, float *to, int64_t count)
 {
     for (int64_t i = 0; i < count; i++)
         to[i] = (float)(a[i] + b[i]);
@@ -32,27 +21,19 @@ static void fold_transmit(das_cpu_job *job, int64_t frame, int64_t t)
 {
     const das_problem *problem = &job->plan->problem;
     const int64_t count = problem->sample_count, bytes = (int64_t)das_type_bytes(problem->data_type);
-    const bool wide = atomic_load(&job->wide);
     const char *data = job->data + (problem->first + (job->work->first_frame + frame) * problem->frame_stride) * bytes;
     for (int64_t r = 0; r <= t; r++) {
         const void *a = data + (t * problem->transmit_stride + r * problem->receive_stride) * bytes;
         const void *b = data + (r * problem->transmit_stride + t * problem->receive_stride) * bytes;
-        const int64_t at = das_cpu_packed_at(job->plan, t, r, frame);
-        if (problem->data_type == DAS_TYPE_F32) {
-            if (t == r)
-                memcpy((float *)job->packed + at, a, (size_t)count * sizeof(float));
-            else
-                fold_float(a, b, (float *)job->packed + at, count);
-        } else if (wide) {
-            float *to = (float *)job->packed + at;
-            fold_wide(a, b, to, count);
+        float *to = (float *)job->packed + das_cpu_packed_at(job->plan, t, r, frame);
+        if (problem->data_type == DAS_TYPE_I16) {
+            fold_i16(a, b, to, count);
             for (int64_t i = 0; t == r && i < count; i++)
                 to[i] *= 0.5f;
         } else if (t == r) {
-            memcpy((int16_t *)job->packed + at, a, (size_t)count * sizeof(int16_t));
-        } else if (!fold_narrow(a, b, (int16_t *)job->packed + at, count)) {
-            atomic_store(&job->wide, true);
-            return;
+            memcpy(to, a, (size_t)count * sizeof *to);
+        } else {
+            fold_float(a, b, to, count);
         }
     }
 }
@@ -60,7 +41,6 @@ static void fold_transmit(das_cpu_job *job, int64_t frame, int64_t t)
 typedef struct fold_work {
     das_cpu_job *job;
     atomic_llong next;
-    bool wide;
 } fold_work;
 
 static void fold_lane(void *argument, int64_t lane)
@@ -69,20 +49,13 @@ static void fold_lane(void *argument, int64_t lane)
     fold_work *work = argument;
     const int64_t transmits = work->job->plan->problem.transmit_count, units = work->job->work->frame_count * transmits;
     /* The long ones first. */
-    for (int64_t unit; (unit = atomic_fetch_add(&work->next, 1)) < units && atomic_load(&work->job->wide) == work->wide;)
+    for (int64_t unit; (unit = atomic_fetch_add(&work->next, 1)) < units;)
         fold_transmit(work->job, unit / transmits, transmits - 1 - unit % transmits);
 }
 
 void das_cpu_fold(das_cpu_job *job)
 {
-    /* int16 stays int16, which halves what the tiles read, unless a sum leaves its range: then all over again. */
-    const bool wides[2] = {job->plan->problem.data_type != DAS_TYPE_I16, true};
-    for (int k = 0; k < 2; k++) {
-        fold_work work = {.job = job, .wide = wides[k]};
-        atomic_init(&work.next, 0);
-        atomic_store(&job->wide, wides[k]);
-        das_parallel(job->plan->device, fold_lane, &work, job->plan->lanes);
-        if (atomic_load(&job->wide) == wides[k])
-            break;
-    }
+    fold_work work = {.job = job};
+    atomic_init(&work.next, 0);
+    das_parallel(job->plan->device, fold_lane, &work, job->plan->lanes);
 }

@@ -66,7 +66,6 @@ das_status das_cpu_reconstruct(das_plan *plan, das_slot *slot, das_queue *queue,
     job.units_total = job.unit_count * ((work->frame_count - 1) / chunk + 1);
     if (fast->kernels != NULL && (fast->packed || fast->frames))
         job.packed = job.scratch + (uint64_t)own->lanes * fast->lane_bytes;
-    atomic_init(&job.wide, false);
     atomic_init(&job.cancelled, false);
     stamp(work->begun, queue, error);
     for (int64_t frame = 0; frame < work->frame_count && !atomic_load(&job.cancelled); frame += chunk) {
