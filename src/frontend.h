@@ -166,6 +166,8 @@ struct das_run {
 /* ---- parallel.c ---- */
 
 int64_t das_available_threads(void);
+/* CPUs that cgroup quotas allow, 0 if unlimited: by the groups listed in one file, in the hierarchies under root. */
+int64_t das_quota_threads(const char *groups, const char *root);
 void das_pool_destroy(das_device *device);
 
 /* Default rounding and denormals for the calling thread, until restored. */

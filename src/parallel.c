@@ -205,16 +205,25 @@ static bool read_line(const char *path, char *line, size_t size)
     return true;
 }
 
-/* CPUs that the cgroup v2 quota allows, the smallest on the way up from `path`; 0 if unlimited. */
-static int64_t quota_v2(char *path)
+/* CPUs that the quotas of a group and of those around it allow, the smallest on the way up; 0 if unlimited. `hierarchy` is
+ * where its tree of groups lies; v1 has quota and period in two files, v2 in one. */
+static int64_t quota_upwards(const char *hierarchy, const char *group, bool v1)
 {
     int64_t least = 0;
+    char path[4200];
+    snprintf(path, sizeof path, "%s", strcmp(group, "/") == 0 ? "" : group);
     for (;;) {
-        char file[4400], line[128];
-        long long quota, period;
-        snprintf(file, sizeof file, "/sys/fs/cgroup%s/cpu.max", path);
-        if (read_line(file, line, sizeof line) && sscanf(line, "%lld %lld", &quota, &period) == 2 && quota > 0 && period > 0) {
-            int64_t cpus = (quota + period - 1) / period;
+        char file[8600], line[128];
+        long long quota = 0, period = 0;
+        bool known;
+        snprintf(file, sizeof file, "%s%s/%s", hierarchy, path, v1 ? "cpu.cfs_quota_us" : "cpu.max");
+        known = read_line(file, line, sizeof line) && sscanf(line, "%lld %lld", &quota, &period) >= (v1 ? 1 : 2);
+        if (known && v1) {
+            snprintf(file, sizeof file, "%s%s/cpu.cfs_period_us", hierarchy, path);
+            known = read_line(file, line, sizeof line) && sscanf(line, "%lld", &period) == 1;
+        }
+        if (known && quota > 0 && period > 0) {
+            int64_t cpus = (quota - 1) / period + 1;
             if (least == 0 || cpus < least)
                 least = cpus;
         }
@@ -225,30 +234,42 @@ static int64_t quota_v2(char *path)
     }
 }
 
-static int64_t quota_v1(void)
+int64_t das_quota_threads(const char *groups, const char *root)
 {
-    char quota_line[64], period_line[64];
-    if (!read_line("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", quota_line, sizeof quota_line) ||
-        !read_line("/sys/fs/cgroup/cpu/cpu.cfs_period_us", period_line, sizeof period_line))
+    FILE *file = fopen(groups, "re");
+    if (file == NULL)
         return 0;
-    long long quota = atoll(quota_line), period = atoll(period_line);
-    return quota > 0 && period > 0 ? (quota + period - 1) / period : 0;
+    int64_t least = 0;
+    char line[4200], hierarchy[4300];
+    /* number:controllers:group, without controllers for v2. */
+    while (fgets(line, sizeof line, file) != NULL) {
+        line[strcspn(line, "\n")] = '\0';
+        char *controllers = strchr(line, ':'), *group = controllers != NULL ? strchr(controllers + 1, ':') : NULL;
+        if (group == NULL)
+            continue;
+        *group++ = '\0';
+        controllers++;
+        const bool v1 = controllers[0] != '\0';
+        const char *item = controllers;
+        while (v1 && item != NULL && (strncmp(item, "cpu", 3) != 0 || (item[3] != ',' && item[3] != '\0'))) {
+            item = strchr(item, ',');
+            item = item != NULL ? item + 1 : NULL;
+        }
+        if (item == NULL)
+            continue;
+        snprintf(hierarchy, sizeof hierarchy, v1 ? "%s/cpu" : "%s", root);
+        const int64_t cpus = quota_upwards(hierarchy, group, v1);
+        if (cpus > 0 && (least == 0 || cpus < least))
+            least = cpus;
+    }
+    fclose(file);
+    return least;
 }
 
 int64_t das_available_threads(void)
 {
     int64_t count = affinity_count();
-    char path[4200];
-    int64_t quota = 0;
-    /* On a v2 hierarchy the file is the one line 0::/path. */
-    if (read_line("/proc/self/cgroup", path, sizeof path) && strncmp(path, "0::/", 4) == 0) {
-        char *group = path + 3;
-        if (strcmp(group, "/") == 0)
-            *group = '\0';
-        quota = quota_v2(group);
-    } else {
-        quota = quota_v1();
-    }
+    const int64_t quota = das_quota_threads("/proc/self/cgroup", "/sys/fs/cgroup");
     if (quota > 0 && quota < count)
         count = quota;
     return count > 1024 ? 1024 : count;

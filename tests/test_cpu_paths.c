@@ -1,12 +1,17 @@
-/* What is special to the CPU's fast paths: folding of int16 records ahead of the tiles, whose sums may leave the range of
- * int16 (then they are float), frames packed innermost, coarse grids left to the general path; every instruction set against
- * the general path, and the same bits from any number of threads. */
+/* What is special to the CPU: folding of int16 records ahead of the tiles, whose sums may leave the range of int16, frames
+ * packed innermost, coarse grids left to the general path; every instruction set against the general path, and the same
+ * bits from any number of threads. Which instruction set a model gets, and how many threads a cgroup quota leaves. */
 #include "das/das.h"
+#include "cpu/cpu_backend.h"
+#include "frontend.h"
 #include "testing.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 enum { ELEMENTS = 24, SAMPLES = 700, SIDE = 90 };
 
@@ -85,7 +90,6 @@ static void check(const path_case *c, const char *isa, test_rng *rng)
             ((float *)data)[i] = (float)x;
     }
     if (run(c, isa, 1, true, data, bytes, fast, values * sizeof *fast, description) &&
-        run(c, isa, 3, true, data, bytes, again, values * sizeof *again, NULL) &&
         run(c, isa, 1, false, data, bytes, general, values * sizeof *general, NULL)) {
         double error = 0.0, norm = 0.0;
         for (size_t i = 0; i < values; i++) {
@@ -93,7 +97,11 @@ static void check(const path_case *c, const char *isa, test_rng *rng)
             norm += pow((double)general[i], 2);
         }
         EXPECT_MSG(strstr(description, c->path) != NULL, "the path is \"%s\", expected \"%s\" in it", description, c->path);
-        EXPECT_MSG(memcmp(fast, again, values * sizeof *fast) == 0, "one and three threads give different bits");
+        static const int64_t threads[] = {2, 7, 64};
+        for (int k = 0; k < 3; k++)
+            EXPECT_MSG(run(c, isa, threads[k], true, data, bytes, again, values * sizeof *again, NULL) &&
+                           memcmp(fast, again, values * sizeof *fast) == 0,
+                       "%d threads give other bits than one", (int)threads[k]);
         EXPECT_MSG(norm > 0.0 && sqrt(error / norm) < 1e-5, "relative L2 against the general path %.3g", sqrt(error / norm));
     }
     test_end();
@@ -103,13 +111,106 @@ static void check(const path_case *c, const char *isa, test_rng *rng)
     free(general);
 }
 
+static void check_models(void)
+{
+    static const struct {
+        const char *name, *vendor;
+        uint32_t family, model;
+        das_cpu_isa best; /* of those it has */
+    } models[] = {
+        {"Skylake server", "GenuineIntel", 6, 0x55, DAS_CPU_AVX2},
+        {"Cannon Lake", "GenuineIntel", 6, 0x66, DAS_CPU_AVX2},
+        {"Ice Lake server", "GenuineIntel", 6, 0x6a, DAS_CPU_AVX512},
+        {"Sapphire Rapids", "GenuineIntel", 6, 0x8f, DAS_CPU_AVX512},
+        {"Emerald Rapids", "GenuineIntel", 6, 0xcf, DAS_CPU_AVX512},
+        {"Zen 4", "AuthenticAMD", 0x19, 0x61, DAS_CPU_AVX512},
+        {"another vendor's model of that number", "AuthenticAMD", 6, 0x55, DAS_CPU_AVX512},
+    };
+    test_begin("instruction sets by model");
+    for (size_t k = 0; k < sizeof models / sizeof *models; k++) {
+        das_cpu_features features = {.has = {[DAS_CPU_SCALAR] = true, [DAS_CPU_AVX2] = true, [DAS_CPU_AVX512] = true}};
+        features.narrow_512 = das_cpu_narrow_512(models[k].vendor, models[k].family, models[k].model);
+        EXPECT_MSG(das_cpu_best(&features) == models[k].best, "%s gets %s, expected %s", models[k].name,
+                   das_cpu_isa_name(das_cpu_best(&features)), das_cpu_isa_name(models[k].best));
+        features.has[DAS_CPU_AVX512] = false;
+        EXPECT_MSG(das_cpu_best(&features) == DAS_CPU_AVX2, "%s without AVX-512 gets %s", models[k].name,
+                   das_cpu_isa_name(das_cpu_best(&features)));
+    }
+    test_end();
+}
+
+/* A made-up tree of cgroup files: at most 4 of them, relative to its root. */
+static void check_quotas(void)
+{
+    static const struct {
+        const char *name, *groups;
+        struct {
+            const char *file, *text;
+        } files[4];
+        int64_t expected;
+    } cases[] = {
+        {"v2, unlimited", "0::/a\n", {{"a/cpu.max", "max 100000\n"}}, 0},
+        {"v2, two CPUs", "0::/a\n", {{"a/cpu.max", "200000 100000\n"}}, 2},
+        {"v2, one and a half", "0::/a\n", {{"a/cpu.max", "150000 100000\n"}}, 2},
+        {"v2, a tenth", "0::/a\n", {{"a/cpu.max", "10000 100000\n"}}, 1},
+        {"v2, the group around it allows less", "0::/a/b\n", {{"a/cpu.max", "300000 100000\n"}, {"a/b/cpu.max", "500000 50000\n"}}, 3},
+        {"v2, the group itself allows less", "0::/a/b\n", {{"a/cpu.max", "800000 100000\n"}, {"a/b/cpu.max", "100000 50000\n"}}, 2},
+        {"v2, limited at its root alone", "0::/a/b\n", {{"cpu.max", "400000 100000\n"}, {"a/b/cpu.max", "max 100000\n"}}, 4},
+        {"v2, in a namespace", "0::/\n", {{"cpu.max", "100000 100000\n"}}, 1},
+        {"v2, a group that is not there", "0::/../x\n", {{"cpu.max", "500000 100000\n"}}, 5},
+        {"v2, not a quota", "0::/a\n", {{"a/cpu.max", "many\n"}}, 0},
+        {"v2, no period", "0::/a\n", {{"a/cpu.max", "100000\n"}}, 0},
+        {"v2, more than 64 bits of CPUs", "0::/a\n", {{"a/cpu.max", "9223372036854775807 100000\n"}}, 92233720368548},
+        {"v1, unlimited", "4:cpu,cpuacct:/a\n", {{"cpu/a/cpu.cfs_quota_us", "-1\n"}, {"cpu/a/cpu.cfs_period_us", "100000\n"}}, 0},
+        {"v1, two and a bit", "5:memory:/m\n4:cpu,cpuacct:/a\n",
+         {{"cpu/a/cpu.cfs_quota_us", "210000\n"}, {"cpu/a/cpu.cfs_period_us", "100000\n"}}, 3},
+        {"v1, the group around it", "4:cpuacct,cpu:/a/b\n",
+         {{"cpu/cpu.cfs_quota_us", "100000\n"}, {"cpu/cpu.cfs_period_us", "50000\n"}}, 2},
+        {"v1, without a period", "4:cpu:/a\n", {{"cpu/a/cpu.cfs_quota_us", "100000\n"}}, 0},
+        {"v1, of cpuset and cpuacct", "4:cpuset:/a\n3:cpuacct:/a\n",
+         {{"cpu/a/cpu.cfs_quota_us", "100000\n"}, {"cpu/a/cpu.cfs_period_us", "100000\n"}}, 0},
+        {"both, v1 counts", "4:cpu,cpuacct:/a\n0::/u\n",
+         {{"cpu/a/cpu.cfs_quota_us", "300000\n"}, {"cpu/a/cpu.cfs_period_us", "100000\n"}}, 3},
+        {"no line", "", {{NULL, NULL}}, 0},
+        {"not such lines", "a\n0:\n", {{NULL, NULL}}, 0},
+    };
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        char root[] = "/tmp/das_cgroup_XXXXXX", path[200], command[100];
+        test_begin("cgroup quota: %s", cases[k].name);
+        EXPECT(mkdtemp(root) != NULL);
+        for (int j = -1; j < 4; j++) {
+            const char *name = j < 0 ? "groups" : cases[k].files[j].file, *text = j < 0 ? cases[k].groups : cases[k].files[j].text;
+            if (name == NULL)
+                continue;
+            snprintf(path, sizeof path, "%s/%s", root, name);
+            for (char *slash = path + sizeof root; (slash = strchr(slash, '/')) != NULL; slash++) {
+                *slash = '\0';
+                mkdir(path, 0700);
+                *slash = '/';
+            }
+            FILE *file = fopen(path, "w");
+            EXPECT(file != NULL);
+            if (file != NULL) {
+                fputs(text, file);
+                fclose(file);
+            }
+        }
+        snprintf(path, sizeof path, "%s/groups", root);
+        EXPECT_INT(das_quota_threads(path, root), cases[k].expected);
+        snprintf(command, sizeof command, "rm -r %s", root);
+        EXPECT_INT(system(command), 0);
+        EXPECT_INT(das_quota_threads(path, root), 0);
+        test_end();
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const path_case cases[] = {
-        {"int16 folded as int16", "packed, folded linear", DAS_TYPE_I16, DAS_INTERPOLATION_LINEAR, 1, true, 2000, 0, 50e-6},
-        {"int16 folded with one sum beyond int16", "packed, folded linear", DAS_TYPE_I16, DAS_INTERPOLATION_LINEAR, 1, true, 16000,
+        {"int16 folded", "packed, folded linear", DAS_TYPE_I16, DAS_INTERPOLATION_LINEAR, 1, true, 2000, 0, 50e-6},
+        {"int16 folded, one sum beyond int16", "packed, folded linear", DAS_TYPE_I16, DAS_INTERPOLATION_LINEAR, 1, true, 16000,
          32700, 50e-6},
-        {"int16 folded as float", "packed, folded cubic", DAS_TYPE_I16, DAS_INTERPOLATION_CUBIC, 1, true, 32700, 0, 50e-6},
+        {"int16 folded, sums beyond int16", "packed, folded cubic", DAS_TYPE_I16, DAS_INTERPOLATION_CUBIC, 1, true, 32700, 0, 50e-6},
         {"float folded, two frames", "packed, folded linear", DAS_TYPE_F32, DAS_INTERPOLATION_LINEAR, 2, true, 1, 0, 50e-6},
         {"IQ over frames", "linear over frames", DAS_TYPE_CF32, DAS_INTERPOLATION_LINEAR, 7, false, 1, 0, 50e-6},
         {"IQ over frames, cubic", "cubic over frames", DAS_TYPE_CF32, DAS_INTERPOLATION_CUBIC, 21, false, 1, 0, 50e-6},
@@ -120,6 +221,8 @@ int main(int argc, char **argv)
     };
     static const char *const isas[] = {"scalar", "avx2", "avx512", "neon"};
     test_rng rng = test_rng_seeded(test_seed(argc, argv, 20240601));
+    check_models();
+    check_quotas();
     for (size_t k = 0; k < sizeof isas / sizeof *isas; k++) {
         das_error e = DAS_ERROR_INIT;
         das_device_options *how = NULL;

@@ -16,6 +16,8 @@ typedef struct das_cpu_features {
 } das_cpu_features;
 
 void das_cpu_detect(das_cpu_features *features);
+/* What is known of a model, by what CPUID says of it. */
+bool das_cpu_narrow_512(const char *vendor, uint32_t family, uint32_t model);
 das_cpu_isa das_cpu_best(const das_cpu_features *features);
 const char *das_cpu_isa_name(das_cpu_isa isa);
 
