@@ -6,53 +6,62 @@ namespace das_few {
 
 const int SHARES = DAS_CUDA_FEW_THREADS / 32;
 
-template <int PARTS> __device__ static __forceinline__ void load(const das_cuda_params &q, const char *at, float (&v)[PARTS])
+/* How samples are stored: float, complex float that may be read at once, or short. */
+enum { FLOATS, WHOLE, SHORTS };
+
+template <int PARTS> __device__ static __forceinline__ void load(int storage, const char *at, float offset, float (&v)[PARTS])
 {
-    const float offset = (float)q.sample_offset;
-    if (q.data_type == DAS_TYPE_F32 || q.data_type == DAS_TYPE_CF32) {
-        if (PARTS == 2 && q.aligned) {
-            const float2 a = __ldg((const float2 *)at);
-            v[0] = a.x - offset;
-            v[PARTS - 1] = a.y - offset;
-        } else {
-            v[0] = __ldg((const float *)at) - offset;
-            if (PARTS == 2)
-                v[PARTS - 1] = __ldg((const float *)at + 1) - offset;
-        }
-    } else {
-        v[0] = (float)__ldg((const short *)at) - offset;
-        if (PARTS == 2)
-            v[PARTS - 1] = (float)__ldg((const short *)at + 1) - offset;
+    if (PARTS == 2 && storage == WHOLE) {
+        const float2 a = __ldg((const float2 *)at);
+        v[0] = a.x - offset;
+        v[PARTS - 1] = a.y - offset;
+        return;
     }
+#pragma unroll
+    for (int c = 0; c < PARTS; c++)
+        v[c] = (storage == SHORTS ? (float)__ldg((const short *)at + c) : __ldg((const float *)at + c)) - offset;
 }
 
 /* part += the sample times weight and phase, for each frame. */
 template <int PARTS, int FRAMES, bool LINEAR>
-__device__ static __forceinline__ void add(const das_cuda_params &q, const char *record, long long frame_bytes, int frames,
-                                           const das_float::term &t, float (&part)[FRAMES][PARTS])
+__device__ static __forceinline__ void add(const das_cuda_params &q, int storage, const char *record, long long frame_bytes,
+                                           int frames, const das_float::term &t, float (&part)[FRAMES][PARTS])
 {
-    const char *at = record + (long long)(int)t.at.sample * q.sample_bytes;
+    const float offset = (float)q.sample_offset;
+    const char *at = record + (unsigned long long)(unsigned)t.at.sample * (unsigned)q.sample_bytes;
     const int next = (int)t.at.sample < (int)q.sample_count - 1 ? q.sample_bytes : 0; /* the last has none, and weight 1 */
+    const float fraction = t.at.fraction, re = t.turn.re, im = t.turn.im;
 #pragma unroll
     for (int f = 0; f < FRAMES; f++) {
         if (f >= frames)
             continue;
-        float v[PARTS];
-        load<PARTS>(q, at + f * frame_bytes, v);
+        float v[PARTS], u[PARTS];
+        load<PARTS>(storage, at + f * frame_bytes, offset, v);
         if (LINEAR) {
-            float u[PARTS];
-            load<PARTS>(q, at + next + f * frame_bytes, u);
+            load<PARTS>(storage, at + next + f * frame_bytes, offset, u);
 #pragma unroll
             for (int c = 0; c < PARTS; c++)
-                v[c] = __fmaf_rn(t.at.fraction, u[c] - v[c], v[c]);
+                v[c] = __fmaf_rn(fraction, u[c] - v[c], v[c]);
         }
         if (PARTS == 1) {
-            part[f][0] = __fmaf_rn(v[0], t.turn.re, part[f][0]);
+            part[f][0] = __fmaf_rn(v[0], re, part[f][0]);
         } else {
-            part[f][0] = __fmaf_rn(v[0], t.turn.re, __fmaf_rn(-v[PARTS - 1], t.turn.im, part[f][0]));
-            part[f][PARTS - 1] = __fmaf_rn(v[0], t.turn.im, __fmaf_rn(v[PARTS - 1], t.turn.re, part[f][PARTS - 1]));
+            part[f][0] = __fmaf_rn(v[0], re, __fmaf_rn(-v[PARTS - 1], im, part[f][0]));
+            part[f][PARTS - 1] = __fmaf_rn(v[0], im, __fmaf_rn(v[PARTS - 1], re, part[f][PARTS - 1]));
         }
     }
+}
+
+template <int PARTS, int FRAMES, bool LINEAR>
+__device__ static __forceinline__ void add_any(const das_cuda_params &q, const char *record, long long frame_bytes, int frames,
+                                               const das_float::term &t, float (&part)[FRAMES][PARTS])
+{
+    if (q.data_type == DAS_TYPE_I16 || q.data_type == DAS_TYPE_CI16)
+        add<PARTS, FRAMES, LINEAR>(q, SHORTS, record, frame_bytes, frames, t, part);
+    else if (PARTS == 2 && q.aligned)
+        add<PARTS, FRAMES, LINEAR>(q, WHOLE, record, frame_bytes, frames, t, part);
+    else
+        add<PARTS, FRAMES, LINEAR>(q, FLOATS, record, frame_bytes, frames, t, part);
 }
 
 template <int PARTS, int FRAMES, bool LINEAR> __device__ static __forceinline__ void sum_few(const das_cuda_params &q)
@@ -78,10 +87,9 @@ template <int PARTS, int FRAMES, bool LINEAR> __device__ static __forceinline__ 
                                     0.5 * (__shfl_sync(~0u, p.z, 0) + __shfl_sync(~0u, p.z, 31))};
     const float3 d = make_float3((float)(p.x - middle.x), (float)(p.y - middle.y), (float)(p.z - middle.z));
     const float reach = das_float::NEAR / fmaxf(1.0f, fabsf((float)q.turns_per_sample));
-    const bool near = __all_sync(~0u, d.x * d.x + d.y * d.y + d.z * d.z <= reach * reach);
+    const bool near = __all_sync(~0u, (q.z_normals || !q.aperture) && d.x * d.x + d.y * d.y + d.z * d.z <= reach * reach);
 
     const das_cuda_transmit *transmits = (const das_cuda_transmit *)q.transmit;
-    const das_cuda_element *elements = (const das_cuda_element *)q.element;
     const int frame0 = (int)blockIdx.z * FRAMES, frames = (int)min((long long)FRAMES, (long long)q.frame_count - frame0);
     const int receives = (int)q.receive_count;
     const long long frame_bytes = q.frame_stride * q.value_bytes;
@@ -123,9 +131,8 @@ template <int PARTS, int FRAMES, bool LINEAR> __device__ static __forceinline__ 
                 for (int i = share; i < end; i += SHARES, record += SHARES * record_bytes) {
                     das_float::term found;
                     if (das_float::find_near<(PARTS == 2)>(q, INTERPOLATION, shared.references[i], d, later,
-                                                           elements[first + i].normal, weights ? weights[first + i] : 1.0f,
-                                                           found))
-                        add<PARTS, FRAMES, LINEAR>(q, record, frame_bytes, frames, found, part);
+                                                           weights ? weights[first + i] : 1.0f, found))
+                        add_any<PARTS, FRAMES, LINEAR>(q, record, frame_bytes, frames, found, part);
                 }
             }
         } else {
@@ -135,7 +142,7 @@ template <int PARTS, int FRAMES, bool LINEAR> __device__ static __forceinline__ 
                 const das_cuda_pair pair = {0, weights ? weights[r] : 1.0f, r, t};
                 das_float::term found;
                 if (das_float::find_simple<(PARTS == 2)>(q, INTERPOLATION, pair, p, 0, w, found))
-                    add<PARTS, FRAMES, LINEAR>(q, record, frame_bytes, frames, found, part);
+                    add_any<PARTS, FRAMES, LINEAR>(q, record, frame_bytes, frames, found, part);
             }
         }
 #pragma unroll

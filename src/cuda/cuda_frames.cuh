@@ -179,7 +179,7 @@ __device__ static __forceinline__ void sum_frames(const das_cuda_frames &q)
     const das_float::das_vector p = das_float::term_point(c, das_float::grid_point(c, at.index[0], at.index[1], at.index[2]));
     const long long point = (at.index[2] * c.counts[1] + at.index[1]) * c.counts[0] + at.index[0];
     das_float::wave wave = das_float::no_wave();
-    double number = 0.0, weights = 0.0;
+    volatile double number_here = 0.0, weights_here = 0.0; /* seldom needed, so kept out of registers */
 
     /* Where it lies from the middle of all, if they are close together. */
     const das_float::das_vector middle = {0.5 * (__shfl_sync(~0u, p.x, 0) + __shfl_sync(~0u, p.x, POINTS - 1)),
@@ -187,7 +187,8 @@ __device__ static __forceinline__ void sum_frames(const das_cuda_frames &q)
                                           0.5 * (__shfl_sync(~0u, p.z, 0) + __shfl_sync(~0u, p.z, POINTS - 1))};
     const float3 d = make_float3((float)(p.x - middle.x), (float)(p.y - middle.y), (float)(p.z - middle.z));
     const float reach = das_float::NEAR / fmaxf(1.0f, fabsf((float)c.turns_per_sample));
-    bool near = c.simple && !c.transmit_times && !c.receive_times && !c.transmit_weights && !c.receive_weights;
+    bool near = c.simple && (c.z_normals || !c.aperture) && !c.transmit_times && !c.receive_times && !c.transmit_weights &&
+                !c.receive_weights;
     near = __all_sync(~0u, near && d.x * d.x + d.y * d.y + d.z * d.z <= reach * reach);
     float later = 0.0f; /* the transmit's wave reaches this point than the middle */
 
@@ -237,9 +238,8 @@ __device__ static __forceinline__ void sum_frames(const das_cuda_frames &q)
         /* A focus between the points makes the delays jump. */
         if (near && __all_sync(~0u, fabsf(later) <= 2.0f * das_float::NEAR)) {
             if (of < c.end_pair) {
-                const double *normal = c.z_normals ? nullptr : ((const das_cuda_element *)c.element)[pairs[of].receive].normal;
                 const float weight = c.unit_weight ? 1.0f : (float)pairs[of].weight;
-                counts = das_float::find_near<(PARTS == 2)>(c, interpolation, r, d, later, normal, weight, t);
+                counts = das_float::find_near<(PARTS == 2)>(c, interpolation, r, d, later, weight, t);
             }
         } else if (of < c.end_pair) {
             if (near)
@@ -254,8 +254,8 @@ __device__ static __forceinline__ void sum_frames(const das_cuda_frames &q)
             e.fraction = t.at.fraction;
             e.row = (unsigned)(DAS_CUDA_FRAMES_ZEROS + (of - q.packed_pair) * q.pair_rows + q.lead + t.at.sample + tap_first);
             if (c.normalization) {
-                number += 1.0;
-                weights += (double)t.weight;
+                number_here = number_here + 1.0;
+                weights_here = weights_here + (double)t.weight;
             }
         }
         const unsigned active = __ballot_sync(~0u, counts), before = __shfl_up_sync(~0u, e.row, 1);
@@ -356,6 +356,7 @@ __device__ static __forceinline__ void sum_frames(const das_cuda_frames &q)
     flush(total, sum);
 
     /* What the lanes counted for a point, in order. */
+    double number = number_here, weights = weights_here;
     if (c.normalization)
 #pragma unroll
         for (int i = POINTS; i < 32; i *= 2) {

@@ -199,23 +199,16 @@ __device__ static __forceinline__ reference reference_of(const das_cuda_params &
     return r;
 }
 
-/* find_term() for a point at d from the middle, which the transmit's wave reaches `later` than that; `normal` is the
- * element's, if not all look along z. `weight` is what the term has beside its aperture. */
+/* find_term() for a point at d from the middle, which the transmit's wave reaches `later` than that. Elements look along
+ * z, or there is no aperture. `weight` is what the term has beside the aperture. */
 template <bool COMPLEX>
 __device__ static __forceinline__ bool find_near(const das_cuda_params &q, int interpolation, const reference &r, float3 d,
-                                                 float later, const double *normal, float weight, term &found)
+                                                 float later, float weight, term &found)
 {
     const float x = r.x + d.x, y = r.y + d.y, z = r.z + d.z;
     if (q.aperture) {
-        float h = z, l2 = __fmaf_rn(x, x, y * y);
-        if (!q.z_normals) {
-            const float nx = (float)normal[0], ny = (float)normal[1], nz = (float)normal[2];
-            h = __fmaf_rn(x, nx, __fmaf_rn(y, ny, z * nz));
-            const float ax = __fmaf_rn(-h, nx, x), ay = __fmaf_rn(-h, ny, y), az = __fmaf_rn(-h, nz, z);
-            l2 = __fmaf_rn(ax, ax, __fmaf_rn(ay, ay, az * az));
-        }
-        const float half = h * (float)q.inverse_2f, limit = half + 1e-3f;
-        if (!(h > 1e-3f && l2 <= limit * limit))
+        const float l2 = __fmaf_rn(x, x, y * y), half = z * (float)q.inverse_2f, limit = half + 1e-3f;
+        if (!(z > 1e-3f && l2 <= limit * limit))
             return false;
         if (q.window != DAS_KERNEL_WINDOW_RECT)
             weight *= window_weight(q, fminf(sqrtf(l2) / half, 1.0f));

@@ -187,7 +187,7 @@ static bool choose_few(const das_problem *problem)
            problem->receive_weights == NULL && problem->interpolation <= DAS_INTERPOLATION_LINEAR &&
            (problem->data_type == DAS_TYPE_F32 || problem->data_type == DAS_TYPE_I16 || problem->data_type == DAS_TYPE_CF32 ||
             problem->data_type == DAS_TYPE_CI16) &&
-           problem->sample_count < INT32_MAX && problem->sample_stride > -(1 << 28) && problem->sample_stride < 1 << 28 &&
+           problem->sample_count < INT32_MAX && problem->sample_stride >= 0 && problem->sample_stride < 1 << 28 &&
            problem->pair_count > 0;
 }
 
