@@ -93,24 +93,16 @@ __device__ static __forceinline__ void prefetch(const void *at)
     asm volatile("prefetch.global.L1 [%0];" ::"l"(at));
 }
 
-/* A lane's numbers of a row: vectors of up to four, LANES lanes side by side. */
+/* A lane's numbers of a row: vectors of four, LANES lanes side by side. */
 template <int FLOATS, int LANES> __device__ static __forceinline__ void load_row(float (&v)[FLOATS], const char *at)
 {
-    if (FLOATS == 1) {
-        v[0] = __ldg((const float *)at);
-    } else if (FLOATS == 2) {
-        const float2 a = __ldg((const float2 *)at);
-        v[0] = a.x;
-        v[FLOATS - 1] = a.y;
-    } else {
 #pragma unroll
-        for (int i = 0; i < FLOATS / 4; i++) {
-            const float4 a = __ldg((const float4 *)at + i * LANES);
-            v[(4 * i) % FLOATS] = a.x;
-            v[(4 * i + 1) % FLOATS] = a.y;
-            v[(4 * i + 2) % FLOATS] = a.z;
-            v[(4 * i + 3) % FLOATS] = a.w;
-        }
+    for (int i = 0; i < FLOATS; i += 4) {
+        const float4 a = __ldg((const float4 *)at + i / 4 * LANES);
+        v[i] = a.x;
+        v[i + 1] = a.y;
+        v[i + 2] = a.z;
+        v[i + 3] = a.w;
     }
 }
 
@@ -160,7 +152,7 @@ struct place {
 template <int KIND, int PARTS, int FLOATS, int SPLIT>
 __device__ static __forceinline__ void sum_frames(const das_cuda_frames &q)
 {
-    const int TAPS = KIND == 2 ? DAS_KERNEL_TAPS : 1, LANES = 32 / SPLIT, OWN = POINTS / SPLIT, WIDTH = FLOATS < 4 ? FLOATS : 4;
+    const int TAPS = KIND == 2 ? DAS_KERNEL_TAPS : 1, LANES = 32 / SPLIT, OWN = POINTS / SPLIT;
     __shared__ entry entries[WARPS][2][32];
     __shared__ float taps[WARPS][2][TAPS][32];
     __shared__ das_float::reference references[WARPS][32];
@@ -179,7 +171,7 @@ __device__ static __forceinline__ void sum_frames(const das_cuda_frames &q)
     const das_float::das_vector p = das_float::term_point(c, das_float::grid_point(c, at.index[0], at.index[1], at.index[2]));
     const long long point = (at.index[2] * c.counts[1] + at.index[1]) * c.counts[0] + at.index[0];
     das_float::wave wave = das_float::no_wave();
-    volatile double number_here = 0.0, weights_here = 0.0; /* seldom needed, so kept out of registers */
+    volatile double number_here = 0.0, weights_here = 0.0;
 
     /* Where it lies from the middle of all, if they are close together. */
     const das_float::das_vector middle = {0.5 * (__shfl_sync(~0u, p.x, 0) + __shfl_sync(~0u, p.x, POINTS - 1)),
@@ -193,7 +185,7 @@ __device__ static __forceinline__ void sum_frames(const das_cuda_frames &q)
     float later = 0.0f; /* the transmit's wave reaches this point than the middle */
 
     /* The numbers of a row that this lane takes. */
-    const int first_float = (int)blockIdx.z * LANES * FLOATS + lane % LANES * WIDTH;
+    const int first_float = (int)blockIdx.z * LANES * FLOATS + lane % LANES * 4;
     const char *column = (const char *)q.packed + 4 * (long long)first_float;
     unsigned row_bytes = (unsigned)(4 * q.row_floats);
 
@@ -261,14 +253,12 @@ __device__ static __forceinline__ void sum_frames(const das_cuda_frames &q)
         const unsigned active = __ballot_sync(~0u, counts), before = __shfl_up_sync(~0u, e.row, 1);
         if (active == 0)
             return active;
-#ifndef NO_PREFETCH
         /* Each warp has a pair of which it calls a piece into the cache: 32 lines from where the first point reads. */
         const unsigned from = __shfl_sync(~0u, e.row, warp % PAIRS * POINTS);
         const int lines = LANES * FLOATS / 32; /* of a row */
         const unsigned row = min(from + lane / lines, (unsigned)q.rows - 1);
         prefetch((const char *)q.packed + 4 * (long long)((int)blockIdx.z * LANES * FLOATS) +
                  (unsigned long long)row * row_bytes + lane % lines * 128);
-#endif
         if (lane % OWN == 0 || before != e.row)
             e.row |= FRESH;
         entries[warp][to][lane] = e;
