@@ -86,7 +86,7 @@ inline das_reals das_reals_mul(das_reals a, das_reals b)
 }
 inline das_reals das_reals_sqrt(das_reals a)
 {
-    return das_real_sqrt(a);
+    return das_root(das_real_add(a, DAS_REAL(1e-30)));
 }
 inline das_reals das_reals_rint(das_reals a)
 {

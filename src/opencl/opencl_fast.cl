@@ -12,21 +12,6 @@
 #define DAS_MAGIC 12582912.0f /* 1.5 2^23: adding it rounds to a whole number, which its low bits then hold */
 #define DAS_MAGIC_BITS 0x4B400000
 
-/* NVIDIA's compiler takes PTX. */
-#if defined(__NV_CL_C_VERSION) && !defined(DAS_PLAIN)
-#define DAS_ASM 1
-inline float das_root_estimate(float x)
-{
-    float y;
-    asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-    return y;
-}
-#define DAS_ROOT_ESTIMATE(x) das_root_estimate(x)
-#else
-#define DAS_ASM 0
-#define DAS_ROOT_ESTIMATE(x) rsqrt(x)
-#endif
-
 /* Folded into the reciprocal pair. */
 inline bool das_before_pair(long n, long k)
 {
@@ -117,19 +102,6 @@ __kernel void das_pack_shared(__global const das_part *restrict data, __global f
                           (float)das_real_value(reals[REAL_OFFSET])
                     : 0.0f;
     }
-}
-
-/* A square root good to 1e-12, of x in 1e-30 .. 1e30 with double: one Newton step from a float's. */
-inline das_real das_root(das_real x)
-{
-#if DAS_FP64
-    /* Exponents are moved by hand: conversions between double and float are slow. */
-    const float f = DAS_ROOT_ESTIMATE(as_float((as_uint2(x).s1 << 3) + 0x40000000u));
-    const double r = as_double(((ulong)as_uint(f) << 29) + 0x3800000000000000ul), g = x * r;
-    return fma(fma(-g, g, x), 0.5 * r, g);
-#else
-    return das_real_sqrt(x);
-#endif
 }
 
 /* das_receive_delay() and das_transmit_delay() with that root, without focused waves. */
@@ -303,6 +275,21 @@ inline das_real das_tile_shift(das_real delay, int reference)
 {
     return das_real_sub(delay, das_index_real((long)reference));
 }
+
+#if DAS_APERTURE
+/* Whether some point of the tile may lie in the element's aperture. */
+inline bool das_tile_meets(das_vector middle, __global const das_real *of, __global const das_real *reals, int half_window)
+{
+    const float x = das_real_value(das_real_sub(middle.x, of[0])), y = das_real_value(das_real_sub(middle.y, of[1]));
+    const float z = das_real_value(das_real_sub(middle.z, of[2]));
+    const float h = x * (float)das_real_value(of[ELEMENT_NORMAL]) + y * (float)das_real_value(of[ELEMENT_NORMAL + 1]) +
+                    z * (float)das_real_value(of[ELEMENT_NORMAL + 2]);
+    const float l = sqrt(fmax(x * x + y * y + z * z - h * h, 0.0f));
+    /* The tile's radius is three samples less than half the half window. */
+    const float reach = 0.5f * (float)half_window / (float)das_real_value(reals[REAL_SAMPLES_PER_M]);
+    return h + reach > 0.0f && l - reach <= (h + reach) * (float)das_real_value(reals[REAL_INVERSE_2F]);
+}
+#endif
 
 /* What element k is to transmits n0 ..: bit g, group g of them meets the record; bit 8 + g, it lies within it. */
 inline int das_tile_flags(int n0, int k, int rows, int reference, int half_window, int last, __local const int *reference_t)
@@ -486,7 +473,12 @@ das_tile(__global const float *restrict packed, __global das_pixel *restrict ima
         }
         barrier(CLK_LOCAL_MEM_FENCE);
         for (k = tid; k < receives; k += DAS_TILE_THREADS)
-            flags_r[k] = das_tile_flags(n0, k, rows, reference_r[k], half_window, last, reference_t);
+#if DAS_APERTURE
+            if (!das_tile_meets(middle, elements + k * ELEMENT_REALS, reals, half_window))
+                flags_r[k] = 0;
+            else
+#endif
+                flags_r[k] = das_tile_flags(n0, k, rows, reference_r[k], half_window, last, reference_t);
         barrier(CLK_LOCAL_MEM_FENCE);
         /* The steps: elements with a flag, in order. */
         for (k = tid; k < receives; k += DAS_TILE_THREADS) {

@@ -63,8 +63,8 @@ static void choose_block(const das_opencl_device *own, const das_problem *proble
         problem->transmit_times_s != NULL || problem->receive_times_s != NULL || problem->transmit_weights != NULL ||
         problem->receive_weights != NULL || problem->sample_count > 1 << 22)
         return;
-    choice->block_rows = problem->transmit_count < 4 ? (int32_t)problem->transmit_count : 4;
     choice->lanes = !own->gpu && own->fp64 ? 16 : 1;
+    choice->block_rows = (int32_t)at_most((uint64_t)problem->transmit_count, choice->lanes > 1 ? 4 : 8);
 }
 
 static das_status choose(das_device *device, const das_problem *problem, bool fast, das_opencl_choice *choice, das_error *error)
