@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -101,9 +102,20 @@ static int32_t cpu_device_auto(void)
 
 /* ---- buffer ---- */
 
+void *das_cpu_allocate(das_device *device, uint64_t bytes)
+{
+    const uint64_t page = 4096, worth = (uint64_t)1 << 23;
+    char *memory = das_device_allocate(device, bytes);
+    if (memory != NULL && bytes >= worth && device->host.allocate == NULL) {
+        const uint64_t skip = (page - (uintptr_t)memory % page) % page;
+        (void)madvise(memory + skip, (size_t)((bytes - skip) / page * page), MADV_HUGEPAGE);
+    }
+    return memory;
+}
+
 static das_status cpu_buffer_create(das_buffer *buffer, das_error *error)
 {
-    void *memory = das_device_allocate(buffer->device, buffer->bytes);
+    void *memory = das_cpu_allocate(buffer->device, buffer->bytes);
     if (memory == NULL)
         return das_fail(error, DAS_ERROR_OUT_OF_MEMORY, "out of memory for a buffer of %llu bytes",
                         (unsigned long long)buffer->bytes);

@@ -25,6 +25,10 @@ typedef struct das_cpu_device {
     das_cpu_isa isa;
 } das_cpu_device;
 
+/* Memory of the device's allocator. A tile reads a little of very many records: large blocks ask for large pages, as each
+ * window would otherwise miss the translation of its page. */
+void *das_cpu_allocate(das_device *device, uint64_t bytes);
+
 /* ---- cpu_plan.c ---- */
 
 typedef struct das_cpu_element {

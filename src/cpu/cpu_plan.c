@@ -334,7 +334,7 @@ void das_cpu_plan_destroy(das_plan *plan)
 das_status das_cpu_slot_create(das_plan *plan, das_slot *slot, das_error *error)
 {
     const das_cpu_plan *own = plan->impl;
-    slot->impl = das_device_allocate(plan->device, own->slot_bytes);
+    slot->impl = das_cpu_allocate(plan->device, own->slot_bytes);
     if (slot->impl == NULL)
         return das_fail(error, DAS_ERROR_OUT_OF_MEMORY, "out of memory for a slot of %llu bytes",
                         (unsigned long long)own->slot_bytes);
