@@ -106,6 +106,10 @@ typedef struct {
     int cases; /* random cases of each group */
 } conformance_amount;
 
+/* Of the cases of table and edges, and the combinations of random, every `of`th from number `share` (from 0) is run. */
+void conformance_set_share(int share, int of);
+bool conformance_in_share(void); /* whether the next one is run */
+
 /* The groups. Each prints one line per case and target. */
 void conformance_table(const conformance_target *targets, int count);
 void conformance_edges(const conformance_target *targets, int count);

@@ -112,8 +112,13 @@ static void expect(const char *name, scenario *s, double re, double im)
 
 static void expect_and_free(const char *name, scenario *s, double re, double im)
 {
-    oracle_value *reference = scenario_reference(s);
+    oracle_value *reference;
     double size = hypot(re, im);
+    if (!conformance_in_share()) {
+        scenario_free(s);
+        return;
+    }
+    reference = scenario_reference(s);
     expect(name, s, re, im);
     if (!(hypot(reference->re - re, reference->im - im) <= 1e-6 * (size > 0 ? size : 1))) {
         test_begin("%s by the oracle", name);
@@ -412,7 +417,7 @@ static void traces(void)
             continue;
         }
         reference = scenario_reference(&s);
-        for (int i = 0; i < edge_count; i++) {
+        for (int i = 0, mine = conformance_in_share(); mine && i < edge_count; i++) {
             test_begin("traces, kept apart, on %s", edge_targets[i].name);
             for (int j = 0; j < 4; j++)
                 EXPECT_NEAR(reference[j].re, kept[j / 2][j % 2], 1e-9);
@@ -491,7 +496,7 @@ static void many_terms(void)
     scenario_data(&s);
     for (int64_t n = 0; n < 4; n++)
         put(&s, n, (double)0.1f, 0);
-    for (int i = 0; i < edge_count; i++) {
+    for (int i = 0, mine = conformance_in_share(); mine && i < edge_count; i++) {
         test_begin("a million terms of 0.1 on %s", edge_targets[i].name);
         scenario_expect(&edge_targets[i], &s, 1e6 * (double)0.1f, 0, 2); /* blocks: 2e-5 */
         test_end();
@@ -585,7 +590,7 @@ static void extremes(void)
             snprintf(name, sizeof name, "type %d, sample %g less %g, %s", (int)s.o.type, cases[k / 5].sample, s.o.offset,
                      interpolation_names[k % 5]);
             /* Within a millionth of the value even where it is a subnormal half. */
-            for (int i = 0; i < edge_count; i++) {
+            for (int i = 0, mine = conformance_in_share(); mine && i < edge_count; i++) {
                 test_begin("%s on %s", name, edge_targets[i].name);
                 scenario_expect(&edge_targets[i], &s, cases[k / 5].value, 0, 1e-6 * fabs(cases[k / 5].value));
                 test_end();
@@ -602,7 +607,7 @@ static void extremes(void)
         s.o.double_precision = k == 1;
         s.image_type = DAS_TYPE_F64;
         fill(&s, 1 + 0x1p-40);
-        for (int i = 0; i < edge_count; i++) {
+        for (int i = 0, mine = conformance_in_share(); mine && i < edge_count; i++) {
             if (k == 1 && !edge_targets[i].has_double)
                 continue;
             test_begin("double data, %s precision on %s", k == 0 ? "exact" : "double", edge_targets[i].name);

@@ -595,6 +595,8 @@ void conformance_random(const conformance_target *targets, int count, conformanc
         for (int interpolation = 0; interpolation < INTERPOLATIONS; interpolation++) {
             char why[MOST_TARGETS][1024];
             int failures[MOST_TARGETS] = {0};
+            if (!conformance_in_share())
+                continue;
             for (int k = 0; k < amount.cases; k++) {
                 /* Each case has a seed of its own, so that it can be repeated alone. */
                 uint64_t seed = amount.seed * 1000003 + (uint64_t)((type * INTERPOLATIONS + interpolation) * 100000 + k);

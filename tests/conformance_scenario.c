@@ -620,6 +620,19 @@ das_status scenario_run(const conformance_target *target, const scenario *s, voi
     return status;
 }
 
+static int share_first, share_step = 1, share_next;
+
+void conformance_set_share(int share, int of)
+{
+    share_first = share;
+    share_step = of;
+}
+
+bool conformance_in_share(void)
+{
+    return share_next++ % share_step == share_first;
+}
+
 void scenario_expect(const conformance_target *target, const scenario *s, double re, double im, double allowed)
 {
     das_type type = scenario_image_type(s);

@@ -13,6 +13,10 @@ static void expect(const char *name, scenario *s, double re, double im)
 {
     double size = hypot(re, im), allowed = 1e-6 * (size > 0 ? size : 1);
     oracle_value *reference;
+    if (!conformance_in_share()) {
+        scenario_free(s);
+        return;
+    }
     for (int i = 0; i < table_count; i++) {
         test_begin("%s on %s", name, table_targets[i].name);
         scenario_expect(&table_targets[i], s, re, im, allowed);
@@ -330,7 +334,7 @@ static void overwrites(void)
     s.o.grid.step[2][2] = 2e-3;
     ramp(&s);
     reference = scenario_reference(&s);
-    for (int i = 0; i < table_count; i++)
+    for (int i = 0, mine = conformance_in_share(); mine && i < table_count; i++)
         for (scenario_way way = WAY_HOST; way <= WAY_NO_QUEUE; way++) {
             s.way = way;
             test_begin("image full of NaN, called twice, way %d on %s", (int)way, table_targets[i].name);

@@ -1,11 +1,12 @@
 /*
  * The conformance suite on every device there is, the CPU once for every instruction set.
  *
- *     test_conformance [--device NAME] [--cases N] [--seed N] [--only GROUP]
+ *     test_conformance [--device NAME] [--cases N] [--seed N] [--only GROUP] [--share I/N]
  *
  * NAME is the start of a target's name ("cpu", "cpu/avx2", "cuda:0"); N cases are drawn for each of the 50
- * combinations of data type and interpolation; GROUP is table, edges, article, large, random or repeat. With
- * DAS_TEST_SMALL set there are few cases and no article.
+ * combinations of data type and interpolation; GROUP is table, edges, article, large, random or repeat. I/N runs
+ * share I (from 0) of N of table, edges and random, for processes side by side where plans take a compiler long.
+ * With DAS_TEST_SMALL set there are few cases and no article.
  */
 #define _POSIX_C_SOURCE 200809L /* setenv */
 #include <stdio.h>
@@ -167,8 +168,15 @@ int main(int argc, char **argv)
 {
     const char *filter = test_option(argc, argv, "--device"), *cases = test_option(argc, argv, "--cases");
     const char *only = test_option(argc, argv, "--only"), *small = getenv("DAS_TEST_SMALL");
+    const char *share = test_option(argc, argv, "--share");
+    int mine = 0, of = 1;
     conformance_amount amount = {test_seed(argc, argv, 20240601), cases != NULL ? atoi(cases) : small != NULL ? 2 : 24};
 
+    if (share != NULL && (sscanf(share, "%d/%d", &mine, &of) != 2 || mine < 0 || mine >= of)) {
+        fprintf(stderr, "--share wants I/N with 0 <= I < N, not %s\n", share);
+        return 2;
+    }
+    conformance_set_share(mine, of);
 #if !defined(__SANITIZE_ADDRESS__)
     test_report_crashes();
 #endif
