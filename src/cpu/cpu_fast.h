@@ -32,7 +32,7 @@ extern const das_cpu_kernels das_cpu_kernels_neon;
 
 enum {
     DAS_CPU_BLOCK = 16,          /* the most receive elements of a block */
-    DAS_CPU_BEFORE = 2, DAS_CPU_AFTER = 3, /* zeros around a packed record */
+    DAS_CPU_BEFORE = 2, DAS_CPU_AFTER = 4, /* zeros around a packed record */
     DAS_CPU_STAGE_FLOATS = 32768, /* room for a block's windows */
     DAS_CPU_COARSEST = 8         /* samples from the centre of a group to its points: beyond, float loses digits */
 };

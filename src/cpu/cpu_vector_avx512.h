@@ -22,6 +22,7 @@ static inline vf v_fma(vf a, vf b, vf c) { return _mm512_fmadd_ps(a, b, c); }
 static inline vf v_div(vf a, vf b) { return _mm512_div_ps(a, b); }
 static inline vf v_max(vf a, vf b) { return _mm512_max_ps(a, b); }
 static inline vf v_sqrt(vf a) { return _mm512_sqrt_ps(a); }
+static inline vf v_add_j(vf a, vf b) { return _mm512_fmaddsub_ps(a, _mm512_set1_ps(1.0f), _mm512_permute_ps(b, 0xb1)); }
 
 /* See cpu_vector_portable.h. */
 static inline vf v_lookup1(const float *p, vf y)

@@ -22,6 +22,11 @@ static inline vf v_fma(vf a, vf b, vf c) { return vfmaq_f32(c, a, b); }
 static inline vf v_div(vf a, vf b) { return vdivq_f32(a, b); }
 static inline vf v_max(vf a, vf b) { return vmaxq_f32(a, b); }
 static inline vf v_sqrt(vf a) { return vsqrtq_f32(a); }
+static inline vf v_add_j(vf a, vf b)
+{
+    const float signs[4] = {-1, 1, -1, 1};
+    return vfmaq_f32(a, vrev64q_f32(b), vld1q_f32(signs));
+}
 
 /* Byte numbers of the entries for a table of bytes: 4 n, 4 n + 1, ... */
 static inline uint8x16_t v_bytes(vf y, uint32_t mask)

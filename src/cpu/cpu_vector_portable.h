@@ -29,6 +29,8 @@ static inline vf v_fma(vf a, vf b, vf c) { return a * b + c; }
 static inline vf v_div(vf a, vf b) { return a / b; }
 static inline vf v_max(vf a, vf b) { return (vf)(((vi)a & (a > b)) | ((vi)b & ~(a > b))); }
 static inline vf v_sqrt(vf a) { return (vf){sqrtf(a[0]), sqrtf(a[1]), sqrtf(a[2]), sqrtf(a[3])}; }
+/* a + j b of complex numbers, real parts first. */
+static inline vf v_add_j(vf a, vf b) { return (vf){a[0] - b[1], a[1] + b[0], a[2] - b[3], a[3] + b[2]}; }
 
 /* Table entries p[n], n being the low bits of y, which is a whole number plus VECTOR_MAGIC. The first looks at
  * VECTOR_LANES entries, the second at twice as many, the third at any. */
