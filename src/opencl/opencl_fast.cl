@@ -61,6 +61,7 @@ inline long das_pack_column(int i)
     return ((long)get_group_id(0) * DAS_PACK_EACH + i) * (long)get_local_size(0) + (long)get_local_id(0);
 }
 
+#if !DAS_PATCH_SHARED
 __kernel void das_pack(__global const das_part *restrict data, __global float *restrict packed,
                        __global const float *restrict weights, __global const long *restrict longs,
                        __global const das_real *restrict reals, long at, long first, long stride)
@@ -85,7 +86,7 @@ __kernel void das_pack(__global const das_part *restrict data, __global float *r
         if (das_pack_column(i) < stride)
             packed[das_pack_column(i)] = v[i];
 }
-
+#else
 /* The same for records that all transmits share: one row an element. */
 __kernel void das_pack_shared(__global const das_part *restrict data, __global float *restrict packed,
                               __global const long *restrict longs, __global const das_real *restrict reals, long at,
@@ -103,6 +104,7 @@ __kernel void das_pack_shared(__global const das_part *restrict data, __global f
                     : 0.0f;
     }
 }
+#endif
 
 /* das_receive_delay() and das_transmit_delay() with that root, without focused waves. */
 inline das_real das_fast_delay(int wave, das_vector p, __global const das_real *of, das_real samples_per_m)

@@ -215,14 +215,15 @@ inline das_vector das_point(__global const das_real *reals, __global const das_r
     return p;
 }
 
-#ifndef DAS_FAST
+/* Sums are kept in blocks of so many terms, and blocks are added with a correction (Kahan, 1965), so
+ * that long sums keep their digits. */
+#define DAS_BLOCK 128u
+
+#if !defined(DAS_FAST) && !DAS_BLOCK_ROWS
 /* ---------------------------------------------------------------------------
  * The general kernel: one point, one output plane and DAS_FRAMES frames a work item
  * ------------------------------------------------------------------------- */
 
-/* Sums are kept in blocks of so many terms, and blocks are added with a correction (Kahan, 1965), so
- * that long sums keep their digits. */
-#define DAS_BLOCK 128u
 #define DAS_SUMS (DAS_FRAMES * DAS_PARTS + 1) /* the last: of the weights */
 
 typedef struct das_sum {

@@ -470,7 +470,7 @@ das_status das_opencl_warm_up(das_plan *plan, das_slot *slot, das_error *error)
     pthread_mutex_lock(&own->service_mutex);
     if (made->choice.fast.path != DAS_OPENCL_GENERAL) {
         const fast_steps s = choose_fast_steps(&c);
-        status = launch_pack(&c, 0, 0, least(made->choice.fast.transmits, problem->transmit_count));
+        status = launch_pack(&c, 0, 0, 1);
         if (status == DAS_OK) /* those beyond the last */
             status = launch_sum(&c, 0, 0, 0, s.areas, s.area_step, 0, s.slice_step, false);
     } else {
