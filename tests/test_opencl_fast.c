@@ -200,10 +200,10 @@ int main(int argc, char **argv)
     das_device *device = NULL;
     das_error error = DAS_ERROR_INIT;
     test_rng rng;
-    const char *cases = test_option(argc, argv, "--cases");
+    const char *cases = test_option(argc, argv, "--cases"), *name = test_option(argc, argv, "--device");
     const int count = cases != NULL ? atoi(cases) : getenv("DAS_TEST_SMALL") != NULL ? 4 : 16;
     int taken = 0;
-    if (!das_backend_is_built("opencl") || das_device_open("opencl", NULL, &device, &error) != DAS_OK) {
+    if (!das_backend_is_built("opencl") || das_device_open(name != NULL ? name : "opencl", NULL, &device, &error) != DAS_OK) {
         test_skip("OpenCL fast paths", "NOT TESTED, no OpenCL device");
         return test_finish();
     }
