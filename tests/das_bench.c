@@ -1,6 +1,7 @@
 /* das_bench: times the workloads of docs/performance.md on one device and checks the result against the oracle.
  * Random data; medians after a warm-up; device work is timed by the device's own events. */
 #define _POSIX_C_SOURCE 200809L
+#include "empty_launch.h"
 #include "oracle.h"
 
 #include <das/das.h>
@@ -22,10 +23,13 @@ static const char usage[] =
     "                 [--repeat N] [--json]\n"
     "                 [--f-number F] [--window rect|hann|hamming] [--transmits N] [--precision exact|reduced|double]\n"
     "                 [--threads N] [--isa NAME] [--general] [--budget BYTES] [--seed N] [--literal COLUMNS]\n"
+    "                 [--calls N]\n"
     "--general      no fast paths\n"
     "--budget       memory the plan may take\n"
     "--literal      article only: also times its double loop, written literally in C on one thread, over so many columns,\n"
     "               scaled to the image, and compares these columns\n"
+    "--calls        also times so many calls on the host, median of 9 rounds: queued one behind the other, and with a wait\n"
+    "               after each; on cuda:0 beside launches of an empty kernel\n"
     "Exit status 1 when the result is beyond the error bound, or plan and scratch beyond the input's size + 64 MiB.\n";
 
 /* One workload, in the terms both the library and the oracle understand. */
@@ -81,7 +85,7 @@ static const char *const precision_names[] = {"exact", "reduced", "double", NULL
 struct settings {
     struct workload work;
     const char *device, *isa;
-    int64_t threads, repeat, literal_columns;
+    int64_t threads, repeat, literal_columns, calls;
     uint64_t budget, seed;
     unsigned type; /* index into types */
     das_window window;
@@ -103,6 +107,7 @@ struct bench {
     int64_t points, points_inside;
     double literal_ms;
     int64_t literal_mismatches, literal_unexplained;
+    double call_us[2], empty_us[2]; /* queued, with a wait after each; 0: not measured */
 };
 
 #if defined(__GNUC__)
@@ -235,6 +240,8 @@ static void parse_command_line(int argc, char **argv, struct settings *settings)
             settings->seed = (uint64_t)parse_integer(option, value, 0);
         else if (!strcmp(option, "--literal"))
             settings->literal_columns = parse_integer(option, value, 1);
+        else if (!strcmp(option, "--calls"))
+            settings->calls = parse_integer(option, value, 1);
         else if (strcmp(option, "--workload") != 0)
             fail("%s is no option, expected one of those --help lists", option);
     }
@@ -496,6 +503,39 @@ static void measure(const struct settings *settings, struct bench *bench)
     }
 }
 
+/* What calls take on the host, and launches of an empty kernel where the device is CUDA's first. */
+static void measure_calls(const struct settings *settings, struct bench *bench)
+{
+    enum { ROUNDS = 9 };
+    das_error error = DAS_ERROR_INIT;
+    const char *why = NULL;
+    const bool empty = !strcmp(bench->device_info.name, "cuda:0");
+    if (empty && !empty_launch_open(&why))
+        fail("--calls: %s", why);
+    for (int wait = 0; wait < 2; wait++) {
+        double times[2][ROUNDS];
+        /* The first round warms up. */
+        for (int round = -1; round < ROUNDS; round++) {
+            double start = clock_ms();
+            for (int64_t n = 0; n < settings->calls; n++) {
+                expect(das_reconstruct(bench->plan, bench->queue, bench->data, bench->image, NULL, &error), &error, "--calls");
+                if (wait)
+                    expect(das_queue_wait(bench->queue, &error), &error, "--calls");
+            }
+            expect(das_queue_wait(bench->queue, &error), &error, "--calls");
+            double middle = clock_ms();
+            if (empty && !empty_launch_run(settings->calls, wait != 0))
+                fail("--calls: launching an empty kernel failed");
+            if (round >= 0) {
+                times[0][round] = middle - start;
+                times[1][round] = clock_ms() - middle;
+            }
+        }
+        bench->call_us[wait] = median(times[0], ROUNDS) * 1e3 / (double)settings->calls;
+        bench->empty_us[wait] = empty ? median(times[1], ROUNDS) * 1e3 / (double)settings->calls : 0;
+    }
+}
+
 static void describe_for_oracle(const struct settings *settings, const void *data, oracle_problem *problem)
 {
     const struct workload *work = &settings->work;
@@ -680,6 +720,10 @@ static void print_json(const struct settings *settings, const struct bench *benc
         printf(", \"literal_columns\": %" PRId64 ", \"literal_scaled_ms\": %.6g, \"literal_ratio\": %.4g, \"literal_mismatches\": %" PRId64
                ", \"literal_unexplained\": %" PRId64, settings->literal_columns, bench->literal_ms,
                bench->literal_ms / bench->compute_ms, bench->literal_mismatches, bench->literal_unexplained);
+    if (settings->calls)
+        printf(", \"call_us\": %.4g, \"call_wait_us\": %.4g", bench->call_us[0], bench->call_us[1]);
+    if (bench->empty_us[0] > 0)
+        printf(", \"empty_launch_us\": %.4g, \"empty_launch_wait_us\": %.4g", bench->empty_us[0], bench->empty_us[1]);
     puts("}");
 }
 
@@ -707,6 +751,11 @@ static void print_table(const struct settings *settings, const struct bench *ben
                " pixels differ at ties, %" PRId64 " otherwise\n", bench->literal_ms, settings->literal_columns,
                bench->literal_ms / bench->compute_ms, bench->literal_mismatches - bench->literal_unexplained,
                bench->literal_unexplained);
+    if (settings->calls)
+        printf("call       %10.2f us queued, %.2f us with a wait\n", bench->call_us[0], bench->call_us[1]);
+    if (bench->empty_us[0] > 0)
+        printf("empty      %10.2f us queued, %.2f us with a wait: launches of a kernel that does nothing\n", bench->empty_us[0],
+               bench->empty_us[1]);
 }
 
 /* Plan and one slot against the input, and on the CPU what the process took against what the query said. */
@@ -755,6 +804,8 @@ int main(int argc, char **argv)
     bench.points = bench.info.points * element_count(&settings.work) * transmit_count(&settings.work) * settings.work.frames;
     bench.points_inside = count_inside(&settings.work) * transmit_count(&settings.work) * settings.work.frames;
     bench.max_error = oracle_error(&settings, &bench);
+    if (settings.calls)
+        measure_calls(&settings, &bench);
     if (settings.literal_columns)
         literal_loop(&settings, &bench);
     if (settings.json)

@@ -948,7 +948,7 @@ def _():
     for arguments, words in (([], ("--workload",)), (["--workload", "x"], ("--workload", "x")), (["--workload", "tiny", "--frames", "0"], ("--frames", "0")),
                              (["--workload", "tiny", "--dtype", "cf32"], ("--dtype", "cf32")), (["--workload", "disk", "--dtype", "f32"], ("--dtype",)),
                              (["--workload", "tiny", "--interp", "x"], ("--interp",)), (["--workload", "tiny", "--device", "gpu"], ("--device",)),
-                             (["--workload", "tiny", "--repeat", "0"], ("--repeat",)), (["--workload", "tiny", "--nonsense", "1"], ("--nonsense",)),
+                             (["--workload", "tiny", "--repeat", "0"], ("--repeat",)), (["--workload", "tiny", "--calls", "0"], ("--calls",)), (["--workload", "tiny", "--nonsense", "1"], ("--nonsense",)),
                              (["--workload", "fmc", "--transmits", "129"], ("--transmits",)), (["--workload", "tiny", "--literal", "3"], ("--literal",)),
                              (["--workload", "tiny", "--f-number", "nan"], ("--f-number",)), (["--workload", "tiny", "--repeat"], ("--repeat",))):
         refused(arguments, *words, name="das_bench")
