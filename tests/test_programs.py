@@ -921,7 +921,7 @@ KEYS = {"workload", "device", "kernel", "dtype", "frames", "points", "points_ins
 
 @case("das_bench: one line of JSON, right counts, within the bound and the memory")
 def _():
-    for options, points, inside in ((("tiny",), 16 * 16 * 8, None), (("tiny", "--dtype", "i16", "--interp", "nearest", "--frames", "3"), 3 * 16 * 16 * 8, None),
+    for options, points, inside in ((("tiny", "--calls", "2"), 16 * 16 * 8, None), (("tiny", "--dtype", "i16", "--interp", "nearest", "--frames", "3"), 3 * 16 * 16 * 8, None),
                                     (("tiny", "--f-number", "1", "--window", "hann", "--interp", "cubic"), 2048, 1),
                                     (("tiny", "--precision", "double", "--dtype", "f64", "--interp", "lanczos"), 2048, None),
                                     (("tiny", "--transmits", "3", "--threads", "1", "--general", "--interp", "quadratic"), 3 * 2048, None),
@@ -941,6 +941,7 @@ def _():
         assert 0 <= got["max_error"] <= got["error_bound"], got["max_error"]
         assert got["plan_bytes"] + got["slot_bytes"] <= got["input_bytes"] + (64 << 20)
         assert got["repeat"] == 1 and got["device"] == "cpu" and got["compute_ms"] > 0
+        assert min(got.get("call_us", 0), got.get("call_wait_us", 0)) > 0 if "--calls" in options else "call_us" not in got
 
 
 @case("das_bench: bad command lines")
