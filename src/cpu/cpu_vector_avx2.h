@@ -43,9 +43,10 @@ static inline vf v_gather(const float *p, vf y)
     return _mm256_i32gather_ps(p, _mm256_sub_epi32(_mm256_castps_si256(y), _mm256_set1_epi32(0x4b400000)), 4);
 }
 
-static inline void v_store_whole(int32_t *p, vf y, int32_t base)
+static inline void v_store_whole(float *p, vf y, int32_t scale, int32_t base)
 {
-    _mm256_storeu_si256((__m256i *)(void *)p, _mm256_add_epi32(_mm256_castps_si256(y), _mm256_set1_epi32(base - 0x4b400000)));
+    const __m256i n = _mm256_sub_epi32(_mm256_castps_si256(y), _mm256_set1_epi32(0x4b400000));
+    _mm256_storeu_si256((__m256i *)(void *)p, _mm256_add_epi32(_mm256_mullo_epi32(n, _mm256_set1_epi32(scale)), _mm256_set1_epi32(base)));
 }
 
 static inline vmask v_between(vf x, vf low, vf high)

@@ -43,9 +43,10 @@ static inline vf v_gather(const float *p, vf y)
     return _mm512_i32gather_ps(_mm512_sub_epi32(_mm512_castps_si512(y), _mm512_set1_epi32(0x4b400000)), p, 4);
 }
 
-static inline void v_store_whole(int32_t *p, vf y, int32_t base)
+static inline void v_store_whole(float *p, vf y, int32_t scale, int32_t base)
 {
-    _mm512_storeu_si512(p, _mm512_add_epi32(_mm512_castps_si512(y), _mm512_set1_epi32(base - 0x4b400000)));
+    const __m512i n = _mm512_sub_epi32(_mm512_castps_si512(y), _mm512_set1_epi32(0x4b400000));
+    _mm512_storeu_si512(p, _mm512_add_epi32(_mm512_mullo_epi32(n, _mm512_set1_epi32(scale)), _mm512_set1_epi32(base)));
 }
 
 static inline vmask v_between(vf x, vf low, vf high)

@@ -59,9 +59,10 @@ static inline vf v_gather(const float *p, vf y)
     return vld1q_f32(v);
 }
 
-static inline void v_store_whole(int32_t *p, vf y, int32_t base)
+static inline void v_store_whole(float *p, vf y, int32_t scale, int32_t base)
 {
-    vst1q_s32(p, vaddq_s32(vreinterpretq_s32_f32(y), vdupq_n_s32(base - 0x4b400000)));
+    const int32x4_t n = vsubq_s32(vreinterpretq_s32_f32(y), vdupq_n_s32(0x4b400000));
+    vst1q_f32(p, vreinterpretq_f32_s32(vmlaq_s32(vdupq_n_s32(base), n, vdupq_n_s32(scale))));
 }
 
 static inline vmask v_between(vf x, vf low, vf high) { return vandq_u32(vcgeq_f32(x, low), vcleq_f32(x, high)); }

@@ -42,10 +42,10 @@ static inline vf v_gather(const float *p, vf y)
 static inline vf v_lookup1(const float *p, vf y) { return v_gather(p, y); }
 static inline vf v_lookup2(const float *p, vf y) { return v_gather(p, y); }
 
-/* The whole numbers plus base. */
-static inline void v_store_whole(int32_t *p, vf y, int32_t base)
+/* The whole numbers times scale, plus base, as bits of int32_t. */
+static inline void v_store_whole(float *p, vf y, int32_t scale, int32_t base)
 {
-    const vi n = (vi)y - 0x4b400000 + base;
+    const vi n = ((vi)y - 0x4b400000) * scale + base;
     memcpy(p, &n, sizeof n);
 }
 
