@@ -207,7 +207,7 @@ __device__ static __forceinline__ bool find_near(const das_cuda_params &q, int i
 {
     const float x = r.x + d.x, y = r.y + d.y, z = r.z + d.z;
     if (q.aperture) {
-        const float l2 = __fmaf_rn(x, x, y * y), half = z * (float)q.inverse_2f, limit = half + 1e-3f;
+        const float l2 = __fmaf_rn(x, x, y * y), half = z * q.inverse_2f_float, limit = half + 1e-3f;
         if (!(z > 1e-3f && l2 <= limit * limit))
             return false;
         if (q.window != DAS_KERNEL_WINDOW_RECT)
@@ -249,7 +249,7 @@ __device__ static __forceinline__ bool find_near(const das_cuda_params &q, int i
     found.turn.re = weight;
     found.turn.im = 0.0f;
     if (COMPLEX && q.rotate) {
-        const float2 turn = turn_by(__fmaf_rn((float)q.turns_per_sample, more, r.turns));
+        const float2 turn = turn_by(__fmaf_rn(q.turns_float, more, r.turns));
         found.turn.re = weight * turn.x;
         found.turn.im = weight * turn.y;
     }

@@ -49,8 +49,9 @@ typedef struct das_cuda_params {
     int32_t patch_a; /* few frames: points of a block along axis 0, of 32 */
     int64_t patches_a;
     int32_t z_normals, unit_weight;
-    uint64_t pair_weight; /* dense data, float[transmit][receive]; 0: all 1 */
-    int64_t data_first;   /* dense data: of sample 0 of transmit 0, receive 0, frame 0 */
+    float inverse_2f_float, turns_float; /* of inverse_2f, turns_per_sample: conversions are slow */
+    uint64_t pair_weight;                /* dense data, float[transmit][receive]; 0: all 1 */
+    int64_t data_first;                  /* dense data: of sample 0 of transmit 0, receive 0, frame 0 */
     int64_t transmit_stride, receive_stride;
     int32_t value_bytes, sample_bytes; /* of a stored sample; from one to the next */
 

@@ -178,8 +178,10 @@ static void fill_params(const das_problem *problem, const das_cuda_plan *self, d
     params->tolerance_m = 1e-3 * problem->sound_speed_m_s / problem->sampling_frequency_hz;
     params->aperture = problem->f_number > 0.0;
     params->inverse_2f = params->aperture ? 0.5 / problem->f_number : 0.0;
+    params->inverse_2f_float = (float)params->inverse_2f;
     params->rotate = problem->demodulation_frequency_hz != 0.0;
     params->turns_per_sample = problem->demodulation_frequency_hz / problem->sampling_frequency_hz;
+    params->turns_float = (float)params->turns_per_sample;
     params->last = (double)(problem->sample_count - 1);
     params->window_parameter = problem->window_parameter;
     params->sample_offset = problem->sample_offset;
