@@ -412,9 +412,11 @@ static void test_loading(void)
 enum { ELEMENTS = 8, SAMPLES = 64, MOST_FRAMES = 16 };
 
 /* Problems for which the backend chooses each of its paths. */
-typedef enum path { GENERIC, TABLES, TILES, FEW, FRAMES, PATHS } path;
-static const char *const path_names[PATHS] = {"generic", "generic with tables in host memory", "tiles", "few frames", "frames together"};
-static const char *const path_words[PATHS] = {"generic", "in host memory", "tiles", "few frames", "frames together"};
+typedef enum path { GENERIC, TABLES, TILES, FEW, FRAMES, TENSOR, PATHS } path;
+static const char *const path_names[PATHS] = {
+    "generic", "generic with tables in host memory", "tiles", "few frames", "frames together", "tensor cores"};
+static const char *const path_words[PATHS] = {"generic",    "in host memory",  "tiles",
+                                              "few frames", "frames together", "tensor cores"};
 
 static das_status make_plan(das_device *device, int64_t frames, path path, das_plan **plan, das_error *e)
 {
@@ -423,7 +425,8 @@ static das_status make_plan(das_device *device, int64_t frames, path path, das_p
     das_grid *grid = NULL;
     das_options *options = NULL;
     const double origin[3] = {0.0, 0.0, 1e-3}, steps[9] = {2e-5, 0, 0, 0, 0, 2e-5, 0, 0, 0};
-    const int64_t counts[3] = {path == FEW ? 1600 : 40, path == FEW ? 1 : 40, 1}; /* a line has no tiles */
+    const bool line = path == FEW || path == TENSOR; /* which has no tiles */
+    const int64_t counts[3] = {line ? 1600 : 40, line ? 1 : 40, 1};
     for (int i = 0; i < ELEMENTS; i++)
         elements[i][0] = 1e-4 * i;
     das_status status = das_acquisition_create(&a, e);
@@ -436,7 +439,11 @@ static das_status make_plan(das_device *device, int64_t frames, path path, das_p
     if (status == DAS_OK)
         status = das_acquisition_set_sound_speed(a, 1500.0, e);
     if (status == DAS_OK)
-        status = das_acquisition_set_data(a, path == FEW ? DAS_TYPE_I16 : DAS_TYPE_I8, SAMPLES, e);
+        status = das_acquisition_set_data(a,
+                                          path == TENSOR ? DAS_TYPE_F32
+                                          : path == FEW  ? DAS_TYPE_I16
+                                                         : DAS_TYPE_I8,
+                                          SAMPLES, e);
     if (status == DAS_OK)
         status = das_acquisition_set_frame_count(a, frames, e);
     if (status == DAS_OK)
@@ -447,6 +454,8 @@ static das_status make_plan(das_device *device, int64_t frames, path path, das_p
         status = das_options_set_fast_paths(options, path >= TILES, e);
     if (status == DAS_OK && path == FRAMES) /* tiles do not serve that */
         status = das_options_set_interpolation(options, DAS_INTERPOLATION_LANCZOS, e);
+    if (status == DAS_OK && path == TENSOR)
+        status = das_options_set_precision(options, DAS_PRECISION_REDUCED, e);
     if (status == DAS_OK && path == TABLES)
         status = das_options_set_receive_times(options, ELEMENTS, 1600, times, e);
     if (status == DAS_OK && path == TABLES) /* the table stays in host memory */
@@ -462,7 +471,7 @@ static das_status make_plan(das_device *device, int64_t frames, path path, das_p
 /* Everything a program does, once; the first failure ends it. All objects are destroyed. */
 static das_status use_everything(path path, das_error *e)
 {
-    static char data[ELEMENTS * ELEMENTS * SAMPLES * MOST_FRAMES];
+    static float data[ELEMENTS * ELEMENTS * SAMPLES * MOST_FRAMES]; /* enough for every type */
     static float image[1600 * MOST_FRAMES];
     das_device *device = NULL;
     das_plan *plan = NULL;
@@ -472,8 +481,9 @@ static das_status use_everything(path path, das_error *e)
     double elapsed = 0.0;
     das_status status = das_device_open("cuda", NULL, &device, e);
     if (status == DAS_OK)
-        status = make_plan(device, path == FRAMES ? MOST_FRAMES : 1, path, &plan, e);
-    EXPECT_MSG(status != DAS_OK || strstr(das_plan_description(plan), path_words[path]) != NULL, "%s", das_plan_description(plan));
+        status = make_plan(device, path >= FRAMES ? MOST_FRAMES : 1, path, &plan, e);
+    EXPECT_MSG(status != DAS_OK || strstr(das_plan_description(plan), path_words[path]) != NULL, "%s",
+               das_plan_description(plan));
     if (status == DAS_OK)
         status = das_queue_create(device, &queue, e);
     if (status == DAS_OK)

@@ -16,18 +16,18 @@ const int WARPS = DAS_CUDA_FRAMES_THREADS / 32, POINTS = DAS_CUDA_FRAMES_POINTS,
  * Packing: a block moves PACK_TILE samples of as many frames of a pair
  * ------------------------------------------------------------------------- */
 
-template <bool COMPLEX> __device__ static __forceinline__ void pack_as(const das_cuda_frames &q)
+/* A tile of a pair, tile[frame][sample], with zeros around the record and the frames. */
+template <bool COMPLEX>
+__device__ static __forceinline__ void load_tile(const das_cuda_frames &q, long long pair, long long row0, long long frame0,
+                                                 float (*tile)[(DAS_CUDA_PACK_TILE + 1) * (COMPLEX ? 2 : 1)])
 {
     const int TILE = DAS_CUDA_PACK_TILE, PARTS = COMPLEX ? 2 : 1;
-    __shared__ float tile[TILE][(TILE + 1) * PARTS]; /* [frame][sample] */
     const das_cuda_params &c = q.common;
-    const int x = threadIdx.x % TILE, y = threadIdx.x / TILE, step = DAS_CUDA_FRAMES_THREADS / TILE;
-    const long long row0 = (long long)blockIdx.x * TILE, frame0 = (long long)blockIdx.y * TILE;
-    const long long pair = c.first_pair + blockIdx.z;
+    const int x = threadIdx.x % TILE;
     const long long from = ((const das_cuda_pair *)c.pair)[pair].offset;
     /* Neighbouring threads read what lies closest together. */
     const bool by_frame = llabs(c.frame_stride) < llabs(c.sample_stride);
-    for (int i = y; i < TILE; i += step) {
+    for (int i = threadIdx.x / TILE; i < TILE; i += DAS_CUDA_FRAMES_THREADS / TILE) {
         const int f = by_frame ? x : i, n = by_frame ? i : x;
         const long long sample = row0 + n - q.lead, frame = frame0 + f;
         float re = 0.0f, im = 0.0f;
@@ -37,6 +37,16 @@ template <bool COMPLEX> __device__ static __forceinline__ void pack_as(const das
         tile[f][n * PARTS] = re;
         tile[f][n * PARTS + PARTS - 1] = COMPLEX ? im : re;
     }
+}
+
+template <bool COMPLEX> __device__ static __forceinline__ void pack_as(const das_cuda_frames &q)
+{
+    const int TILE = DAS_CUDA_PACK_TILE, PARTS = COMPLEX ? 2 : 1;
+    __shared__ float tile[TILE][(TILE + 1) * PARTS];
+    const int x = threadIdx.x % TILE, y = threadIdx.x / TILE, step = DAS_CUDA_FRAMES_THREADS / TILE;
+    const long long row0 = (long long)blockIdx.x * TILE, frame0 = (long long)blockIdx.y * TILE;
+    const long long pair = q.common.first_pair + blockIdx.z;
+    load_tile<COMPLEX>(q, pair, row0, frame0, tile);
     __syncthreads();
     float *out = (float *)q.packed;
     const long long at = (frame0 + x) * PARTS;

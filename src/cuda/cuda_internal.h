@@ -29,6 +29,17 @@
     X(DAS_CUDA_FRAMES_NEAREST_IQ_WIDE, "das_frames_nearest_iq_wide")                                                           \
     X(DAS_CUDA_FRAMES_LINEAR_IQ_WIDE, "das_frames_linear_iq_wide")                                                             \
     X(DAS_CUDA_FRAMES_ANY_IQ_WIDE, "das_frames_any_iq_wide")                                                                   \
+    X(DAS_CUDA_CLEAR_PEAKS, "das_clear_peaks")                                                                                 \
+    X(DAS_CUDA_PEAKS, "das_peaks")                                                                                             \
+    X(DAS_CUDA_PACK_TENSOR, "das_pack_tensor")                                                                                 \
+    X(DAS_CUDA_TENSOR_NEAREST, "das_tensor_nearest")                                                                           \
+    X(DAS_CUDA_TENSOR_LINEAR, "das_tensor_linear")                                                                             \
+    X(DAS_CUDA_TENSOR_NEAREST_WIDE, "das_tensor_nearest_wide")                                                                 \
+    X(DAS_CUDA_TENSOR_LINEAR_WIDE, "das_tensor_linear_wide")                                                                   \
+    X(DAS_CUDA_TENSOR_NEAREST_IQ, "das_tensor_nearest_iq")                                                                     \
+    X(DAS_CUDA_TENSOR_LINEAR_IQ, "das_tensor_linear_iq")                                                                       \
+    X(DAS_CUDA_TENSOR_NEAREST_IQ_WIDE, "das_tensor_nearest_iq_wide")                                                           \
+    X(DAS_CUDA_TENSOR_LINEAR_IQ_WIDE, "das_tensor_linear_iq_wide")                                                             \
     X(DAS_CUDA_PACK, "das_pack")                                                                                               \
     X(DAS_CUDA_TILE_NEAREST, "das_tile_nearest")                                                                               \
     X(DAS_CUDA_TILE_LINEAR, "das_tile_linear")                                                                                 \

@@ -99,18 +99,32 @@ TILE_KERNEL(das_tile_cubic_planes, tile_iq<2, true>)
     extern "C" __global__ void __launch_bounds__(DAS_CUDA_FRAMES_THREADS, blocks)                                              \
         name(const __grid_constant__ das_cuda_frames q)                                                                        \
     {                                                                                                                          \
-        das_frames::__VA_ARGS__(q);                                                                                            \
+        __VA_ARGS__(q);                                                                                                        \
     }
-FRAMES_KERNEL(das_pack_frames, 4, pack)
-FRAMES_KERNEL(das_frames_nearest, 4, sum_frames<0, 1, 4, 4>)
-FRAMES_KERNEL(das_frames_linear, 4, sum_frames<1, 1, 4, 4>)
-FRAMES_KERNEL(das_frames_any, 4, sum_frames<2, 1, 4, 4>)
-FRAMES_KERNEL(das_frames_nearest_wide, 2, sum_frames<0, 1, 4, 1>)
-FRAMES_KERNEL(das_frames_linear_wide, 2, sum_frames<1, 1, 4, 1>)
-FRAMES_KERNEL(das_frames_any_wide, 2, sum_frames<2, 1, 4, 1>)
-FRAMES_KERNEL(das_frames_nearest_iq, 3, sum_frames<0, 2, 4, 2>)
-FRAMES_KERNEL(das_frames_linear_iq, 3, sum_frames<1, 2, 4, 2>)
-FRAMES_KERNEL(das_frames_any_iq, 3, sum_frames<2, 2, 4, 2>)
-FRAMES_KERNEL(das_frames_nearest_iq_wide, 2, sum_frames<0, 2, 8, 1>)
-FRAMES_KERNEL(das_frames_linear_iq_wide, 2, sum_frames<1, 2, 8, 1>)
-FRAMES_KERNEL(das_frames_any_iq_wide, 2, sum_frames<2, 2, 8, 1>)
+FRAMES_KERNEL(das_pack_frames, 4, das_frames::pack)
+FRAMES_KERNEL(das_frames_nearest, 4, das_frames::sum_frames<0, 1, 4, 4>)
+FRAMES_KERNEL(das_frames_linear, 4, das_frames::sum_frames<1, 1, 4, 4>)
+FRAMES_KERNEL(das_frames_any, 4, das_frames::sum_frames<2, 1, 4, 4>)
+FRAMES_KERNEL(das_frames_nearest_wide, 2, das_frames::sum_frames<0, 1, 4, 1>)
+FRAMES_KERNEL(das_frames_linear_wide, 2, das_frames::sum_frames<1, 1, 4, 1>)
+FRAMES_KERNEL(das_frames_any_wide, 2, das_frames::sum_frames<2, 1, 4, 1>)
+FRAMES_KERNEL(das_frames_nearest_iq, 3, das_frames::sum_frames<0, 2, 4, 2>)
+FRAMES_KERNEL(das_frames_linear_iq, 3, das_frames::sum_frames<1, 2, 4, 2>)
+FRAMES_KERNEL(das_frames_any_iq, 3, das_frames::sum_frames<2, 2, 4, 2>)
+FRAMES_KERNEL(das_frames_nearest_iq_wide, 2, das_frames::sum_frames<0, 2, 8, 1>)
+FRAMES_KERNEL(das_frames_linear_iq_wide, 2, das_frames::sum_frames<1, 2, 8, 1>)
+FRAMES_KERNEL(das_frames_any_iq_wide, 2, das_frames::sum_frames<2, 2, 8, 1>)
+
+#include "cuda_tensor.cuh"
+
+FRAMES_KERNEL(das_clear_peaks, 1, das_tensor::clear_peaks)
+FRAMES_KERNEL(das_peaks, 4, das_tensor::peaks)
+FRAMES_KERNEL(das_pack_tensor, 4, das_tensor::pack)
+FRAMES_KERNEL(das_tensor_nearest, 2, das_tensor::sum_tensor<false, 1, 2, 4>)
+FRAMES_KERNEL(das_tensor_linear, 2, das_tensor::sum_tensor<true, 1, 2, 4>)
+FRAMES_KERNEL(das_tensor_nearest_wide, 2, das_tensor::sum_tensor<false, 1, 1, 16>)
+FRAMES_KERNEL(das_tensor_linear_wide, 2, das_tensor::sum_tensor<true, 1, 1, 16>)
+FRAMES_KERNEL(das_tensor_nearest_iq, 2, das_tensor::sum_tensor<false, 2, 2, 4>)
+FRAMES_KERNEL(das_tensor_linear_iq, 2, das_tensor::sum_tensor<true, 2, 2, 4>)
+FRAMES_KERNEL(das_tensor_nearest_iq_wide, 2, das_tensor::sum_tensor<false, 2, 1, 8>)
+FRAMES_KERNEL(das_tensor_linear_iq_wide, 2, das_tensor::sum_tensor<true, 2, 1, 8>)

@@ -191,72 +191,106 @@ static bool choose_few(const das_problem *problem)
            problem->pair_count > 0;
 }
 
-/* The frames path, which packs as many frames at a time as the budget allows; false if it does not serve. */
+/* What the frames and tensor paths share: as many frames and pairs at a time as the budget allows, with rows of
+ * zeros beside them; a row has `parts` numbers of 4 bytes for each frame. False if it allows too little. */
+static bool fit_frames(const das_problem *problem, int64_t zeros, uint64_t parts, das_cuda_layout *layout)
+{
+    das_cuda_frames *shape = &layout->frames;
+    uint64_t available = (problem->memory_budget - layout->device_bytes) / (uint64_t)problem->slots;
+    uint64_t around = (uint64_t)zeros, pair_rows = (uint64_t)shape->pair_rows, pairs = (uint64_t)problem->pair_count;
+    if (pairs > (INT32_MAX - around) / pair_rows) /* rows are 31-bit numbers */
+        pairs = (INT32_MAX - around) / pair_rows;
+    /* What does not fit is done in pieces: of the pairs, whose images are added up, or of the frames. */
+    uint64_t each = (uint64_t)shape->frames_each, block_bytes = each * parts * 4;
+    uint64_t frame_blocks = (uint64_t)(problem->frame_count - 1) / each + 1;
+    if (frame_blocks > 65535 * DAS_CUDA_PACK_TILE / 128)
+        frame_blocks = 65535 * DAS_CUDA_PACK_TILE / 128;
+    bool by_pairs = problem->normalization == DAS_NORMALIZATION_NONE;
+    while (frame_blocks > 1 &&
+           (around + pair_rows * (by_pairs && pairs > 32 ? 32 : pairs)) * frame_blocks * block_bytes > available)
+        frame_blocks = (frame_blocks + 1) / 2;
+    uint64_t rows = available / (frame_blocks * block_bytes);
+    if (rows < around + pair_rows * (by_pairs && pairs > 8 ? 8 : pairs))
+        return false;
+    if (pairs > (rows - around) / pair_rows)
+        pairs = (rows - around) / pair_rows;
+    if (pairs < (uint64_t)problem->pair_count && !by_pairs)
+        return false;
+    layout->chunk_pairs = (int64_t)pairs;
+    layout->chunk_frames = (int64_t)(frame_blocks * each);
+    layout->chunks = (int32_t)(((problem->frame_count - 1) / layout->chunk_frames + 1) *
+                               ((problem->pair_count - 1) / layout->chunk_pairs + 1));
+    shape->rows = (int64_t)(around + pairs * pair_rows);
+    shape->row_floats = layout->chunk_frames * (int64_t)parts;
+    layout->slot_bytes = align_up((uint64_t)shape->rows * (uint64_t)shape->row_floats * 4, 256);
+    return true;
+}
+
+/* How much delays differ from a point of the grid to the next along axis k. Angles and points of a list are as they come. */
+static double step_length(const das_grid *grid, int k)
+{
+    const double *step = grid->steps[k];
+    if (grid->kind != DAS_GRID_CARTESIAN)
+        return k == 2 ? 3.0 : 1.0;
+    return fabs(step[0]) + fabs(step[1]) + 3.0 * fabs(step[2]);
+}
+
+/* Arranges the warps of a block, each with a by b points along axis[0] and the longer of the others: side by side. False
+ * for too many blocks. */
+static bool place_warps(const das_problem *problem, das_cuda_frames *shape, int a, int b, int most_across)
+{
+    const int64_t *counts = problem->grid.counts;
+    const int32_t all = DAS_CUDA_FRAMES_THREADS / 32;
+    int32_t across = 1;
+    while (across < most_across && across * b < counts[shape->axis[1]])
+        across *= 2;
+    shape->warps = all / across;
+    shape->blocks[0] = (int32_t)((counts[shape->axis[0]] - 1) / (shape->warps * a) + 1);
+    shape->blocks[1] = (int32_t)((counts[shape->axis[1]] - 1) / (across * b) + 1);
+    shape->reversed = problem->f_number > 0.0; /* deep points have the most elements */
+    return (int64_t)shape->blocks[0] * shape->blocks[1] <= 1 << 30;
+}
+
+static bool many_frames(const das_problem *problem, const das_cuda_layout *layout)
+{
+    enum { LEAST = 12 }; /* frames for which it is faster */
+    for (int k = 0; k < 3; k++)
+        if (problem->grid.counts[k] > 1 << 30)
+            return false;
+    return problem->fast_paths && problem->precision != DAS_PRECISION_DOUBLE && !problem->keep_transmit &&
+           !problem->keep_receive && problem->frame_count >= LEAST && layout->device_bytes <= problem->memory_budget &&
+           problem->pair_count > 0 && problem->sample_count <= INT32_MAX / 2;
+}
+
+/* The frames path; false if it does not serve. */
 static bool choose_frames(const das_problem *problem, das_cuda_layout *layout)
 {
     static const das_cuda_kernel kernels[2][2] = {{DAS_CUDA_FRAMES_NEAREST, DAS_CUDA_FRAMES_NEAREST_WIDE},
                                                   {DAS_CUDA_FRAMES_NEAREST_IQ, DAS_CUDA_FRAMES_NEAREST_IQ_WIDE}};
-    enum { LEAST = 12 }; /* frames for which it is faster */
     das_cuda_frames *shape = &layout->frames;
     const int64_t *counts = problem->grid.counts;
-    if (!problem->fast_paths || problem->precision == DAS_PRECISION_DOUBLE || problem->keep_transmit || problem->keep_receive ||
-        problem->frame_count < LEAST || layout->device_bytes > problem->memory_budget || problem->pair_count == 0)
+    if (!many_frames(problem, layout))
         return false;
-    for (int k = 0; k < 3; k++)
-        if (counts[k] > 1 << 30)
-            return false;
     int kind = problem->interpolation == DAS_INTERPOLATION_NEAREST  ? 0
                : problem->interpolation == DAS_INTERPOLATION_LINEAR ? 1
                                                                     : 2;
     shape->lead = kind == 2 ? 2 : 0;
     shape->pair_rows = problem->sample_count + (kind == 0 ? 0 : kind == 1 ? 1 : 5);
-    if (problem->sample_count > INT32_MAX / 2)
+    shape->frames_each = problem->frame_count > 96 ? 128 : 32;
+    if (!fit_frames(problem, DAS_CUDA_FRAMES_ZEROS, problem->data_complex ? 2 : 1, layout))
         return false;
-    uint64_t available = (problem->memory_budget - layout->device_bytes) / (uint64_t)problem->slots;
-    uint64_t zeros = DAS_CUDA_FRAMES_ZEROS, pair_rows = (uint64_t)shape->pair_rows, pairs = (uint64_t)problem->pair_count;
-    if (pairs > (INT32_MAX - zeros) / pair_rows) /* rows are 31-bit numbers */
-        pairs = (INT32_MAX - zeros) / pair_rows;
-    /* What does not fit is done in pieces: of the pairs, whose images are added up, or of the frames. */
-    uint64_t parts = problem->data_complex ? 2 : 1, frame_blocks, block_bytes;
-    layout->frames_each = problem->frame_count > 96 ? 128 : 32;
-    block_bytes = (uint64_t)layout->frames_each * parts * 4;
-    frame_blocks = (uint64_t)(problem->frame_count - 1) / (uint64_t)layout->frames_each + 1;
-    if (frame_blocks > 65535 * DAS_CUDA_PACK_TILE / 128)
-        frame_blocks = 65535 * DAS_CUDA_PACK_TILE / 128;
-    bool by_pairs = problem->normalization == DAS_NORMALIZATION_NONE;
-    while (frame_blocks > 1 &&
-           (zeros + pair_rows * (by_pairs && pairs > 32 ? 32 : pairs)) * frame_blocks * block_bytes > available)
-        frame_blocks = (frame_blocks + 1) / 2;
-    uint64_t rows = available / (frame_blocks * block_bytes);
-    if (rows < zeros + pair_rows * (by_pairs && pairs > 8 ? 8 : pairs))
-        return false;
-    if (pairs > (rows - zeros) / pair_rows)
-        pairs = (rows - zeros) / pair_rows;
-    if (pairs < (uint64_t)problem->pair_count && !by_pairs)
-        return false;
-    layout->chunk_pairs = (int64_t)pairs;
-    rows = zeros + pairs * pair_rows;
     layout->path = DAS_CUDA_PATH_FRAMES;
-    layout->kernel = (das_cuda_kernel)((int)kernels[problem->data_complex][layout->frames_each > 32] + kind);
-    layout->chunk_frames = (int64_t)frame_blocks * layout->frames_each;
-    layout->chunks = (int32_t)(((problem->frame_count - 1) / layout->chunk_frames + 1) *
-                               ((problem->pair_count - 1) / layout->chunk_pairs + 1));
-    shape->rows = (int64_t)rows;
-    shape->row_floats = layout->chunk_frames * (int64_t)parts;
-    layout->slot_bytes = align_up(rows * (uint64_t)shape->row_floats * 4, 256);
-    /* Points side by side in a warp are those whose delays differ least: along the axis that goes least into the depth,
-     * and of those the shortest step. Points of a list, and angles, are as they come. */
-    double least = 0.0;
+    layout->kernel = (das_cuda_kernel)((int)kernels[problem->data_complex][shape->frames_each > 32] + kind);
+    /* Points side by side in a warp are those whose delays differ least. */
     shape->axis[0] = 0;
+    double least = 0.0;
     for (int k = 0; k < 3 && problem->grid.kind == DAS_GRID_CARTESIAN; k++) {
-        const double *step = problem->grid.steps[k];
-        double length = fabs(step[0]) + fabs(step[1]) + 3.0 * fabs(step[2]);
+        const double length = step_length(&problem->grid, k);
         if (counts[k] >= DAS_CUDA_FRAMES_POINTS && (least == 0.0 || length < least)) {
             least = length;
             shape->axis[0] = k;
         }
     }
-    /* The warps of a block are side by side as well, along the longer of the other axes. */
     shape->axis[1] = shape->axis[0] == 0 ? 1 : 0;
     shape->axis[2] = shape->axis[0] == 2 ? 1 : 2;
     if (counts[shape->axis[2]] > counts[shape->axis[1]]) {
@@ -264,14 +298,108 @@ static bool choose_frames(const das_problem *problem, das_cuda_layout *layout)
         shape->axis[1] = shape->axis[2];
         shape->axis[2] = other;
     }
-    int32_t all = DAS_CUDA_FRAMES_THREADS / 32, across = 1;
-    while (across < all && across < counts[shape->axis[1]])
-        across *= 2;
-    shape->warps = all / across;
-    shape->blocks[0] = (int32_t)((counts[shape->axis[0]] - 1) / (shape->warps * DAS_CUDA_FRAMES_POINTS) + 1);
-    shape->blocks[1] = (int32_t)((counts[shape->axis[1]] - 1) / across + 1);
-    shape->reversed = problem->f_number > 0.0; /* deep points have the most elements */
-    return (int64_t)shape->blocks[0] * shape->blocks[1] <= 1 << 30;
+    return place_warps(problem, shape, DAS_CUDA_FRAMES_POINTS, 1, DAS_CUDA_FRAMES_THREADS / 32);
+}
+
+/* The largest magnitude of a sample of this type, or 0 if that has to be looked for. */
+static double largest_sample(const das_problem *problem)
+{
+    double largest = 0.0;
+    switch (problem->data_type) {
+    case DAS_TYPE_I8:
+        largest = 0x1p7;
+        break;
+    case DAS_TYPE_U8:
+        largest = 0x1p8;
+        break;
+    case DAS_TYPE_I16:
+    case DAS_TYPE_CI16:
+        largest = 0x1p15;
+        break;
+    case DAS_TYPE_U16:
+        largest = 0x1p16;
+        break;
+    case DAS_TYPE_F16:
+    case DAS_TYPE_CF16:
+        largest = 65504.0;
+        break;
+    default:
+        return 0.0;
+    }
+    return largest + fabs(problem->sample_offset);
+}
+
+/* The tensor path, where reduced precision is allowed. Weights of very different sizes would not all be kept by float16. */
+static bool choose_tensor(const das_cuda_device *device, const das_problem *problem, das_cuda_layout *layout)
+{
+    static const das_cuda_kernel kernels[2][2] = {{DAS_CUDA_TENSOR_NEAREST, DAS_CUDA_TENSOR_NEAREST_WIDE},
+                                                  {DAS_CUDA_TENSOR_NEAREST_IQ, DAS_CUDA_TENSOR_NEAREST_IQ_WIDE}};
+    das_cuda_frames *shape = &layout->frames;
+    const das_grid *grid = &problem->grid;
+    if (problem->precision != DAS_PRECISION_REDUCED || device->capability < 80 || !many_frames(problem, layout) ||
+        problem->normalization != DAS_NORMALIZATION_NONE || problem->transmit_weights != NULL ||
+        problem->receive_weights != NULL || problem->window == DAS_WINDOW_TABLE ||
+        problem->interpolation > DAS_INTERPOLATION_LINEAR)
+        return false;
+    double least = HUGE_VAL, most = 0.0;
+    if (problem->unit_weight)
+        least = most = 1.0;
+    for (int64_t i = 0; !problem->unit_weight && i < problem->pair_count; i++) {
+        const double weight = fabs(problem->pair[i].weight);
+        most = fmax(most, weight);
+        if (weight > 0.0)
+            least = fmin(least, weight);
+    }
+    if (!(most <= 1024.0 * least) || most > 0x1p100 || most < 0x1p-100)
+        return false;
+    shape->weight_scale = (float)exp2(-ceil(log2(most)));
+    shape->lead = 0;
+    const int64_t samples = problem->data_complex ? 2 : 4; /* of a row */
+    shape->pair_rows = ((problem->sample_count - 1) / (2 * samples) + 1) * 2;
+    const bool wide = problem->frame_count > (problem->data_complex ? 32 : 96);
+    shape->frames_each = !wide ? 32 : problem->data_complex ? 64 : 128;
+    if (!fit_frames(problem, DAS_CUDA_TENSOR_AFTER, 2, layout))
+        return false;
+    const double largest = largest_sample(problem);
+    layout->peaks_offset = 0;
+    if (largest > 0.0) {
+        shape->scale = (float)exp2(fmin(0.0, 15.0 - ceil(log2(largest))));
+        if (largest <= 65504.0)
+            shape->scale = 1.0f;
+    } else {
+        layout->peaks_offset = layout->slot_bytes;
+        layout->slot_bytes += align_up((uint64_t)layout->chunk_frames * 4, 256);
+        if (layout->slot_bytes > (problem->memory_budget - layout->device_bytes) / (uint64_t)problem->slots)
+            return false;
+    }
+    layout->path = DAS_CUDA_PATH_TENSOR;
+    layout->kernel =
+        (das_cuda_kernel)((int)kernels[problem->data_complex][wide] + (problem->interpolation == DAS_INTERPOLATION_LINEAR));
+    /* A patch along two axes, as compact as can be. */
+    const int points = wide ? 16 : 32;
+    int64_t side[3] = {1, 1, 1};
+    while (side[0] * side[1] * side[2] < points) {
+        int grow = -1;
+        for (int k = 0; k < 3; k++) {
+            const bool third = side[k] == 1 && (side[0] > 1) + (side[1] > 1) + (side[2] > 1) == 2;
+            if (!third && side[k] < grid->counts[k] &&
+                (grow < 0 || (double)side[k] * step_length(grid, k) < (double)side[grow] * step_length(grid, grow)))
+                grow = k;
+        }
+        side[grow < 0 ? 0 : grow] *= 2;
+    }
+    for (int k = 0; k < 3; k++)
+        shape->axis[k] = k;
+    for (int i = 0; i < 3; i++) /* the axes of the patch, then the other; of equals, the longest */
+        for (int k = 0; k < 2; k++) {
+            const int32_t x = shape->axis[k], y = shape->axis[k + 1];
+            if (side[x] < side[y] || (side[x] == side[y] && grid->counts[x] < grid->counts[y])) {
+                shape->axis[k] = y;
+                shape->axis[k + 1] = x;
+            }
+        }
+    shape->patch_a = (int32_t)side[shape->axis[0]];
+    return place_warps(problem, shape, shape->patch_a, points / shape->patch_a, 4);
 }
 
 /* Packs as many transmits at a time as the budget allows; false if not even the least fits. */
@@ -323,7 +451,7 @@ das_status das_cuda_choose(const das_device *device, const das_problem *problem,
         measure_sections(problem, layout);
         place_sections(layout);
     }
-    if (choose_frames(problem, layout))
+    if (choose_tensor(das_cuda_of(device), problem, layout) || choose_frames(problem, layout))
         return DAS_OK;
     layout->path = choose_few(problem) ? DAS_CUDA_PATH_FEW : DAS_CUDA_PATH_GENERIC;
     measure_sections(problem, layout);

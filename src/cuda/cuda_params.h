@@ -74,7 +74,8 @@ enum {
     DAS_CUDA_FRAMES_THREADS = 256,
     DAS_CUDA_FRAMES_POINTS = 8, /* of a warp, side by side */
     DAS_CUDA_FRAMES_ZEROS = 6,  /* rows of zeros before the packed data */
-    DAS_CUDA_PACK_TILE = 32     /* samples and frames that a block packs */
+    DAS_CUDA_PACK_TILE = 32,    /* samples and frames that a block packs */
+    DAS_CUDA_TENSOR_AFTER = 4   /* the tensor path: rows of zeros after the packed data, which windows may reach into */
 };
 
 typedef struct das_cuda_frames {
@@ -90,6 +91,12 @@ typedef struct das_cuda_frames {
     int32_t blocks[2];      /* along these axes */
     int32_t reversed;       /* order of blocks: the last first */
     int32_t first_block, first_slice;
+
+    /* The tensor path, see cuda_tensor.cuh: packed is float16, a row holds two complex or four real samples. */
+    uint64_t peaks;            /* uint32[frame]: bits of the largest magnitude of what is packed; 0: use scale */
+    float scale, weight_scale; /* powers of two by which samples and weights are multiplied */
+    int32_t frames_each;       /* of a block */
+    int32_t patch_a;           /* of a warp's points, how many along axis[0]; the rest are along axis[1] */
 } das_cuda_frames;
 
 #define DAS_CUDA_MAGIC 12582912.0f /* 1.5 2^23: a float added to it has its rounded value in its low bits */

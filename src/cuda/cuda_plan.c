@@ -240,7 +240,11 @@ static void describe(das_plan *plan, const das_problem *problem, const das_cuda_
                  layout->shape.folded ? ", reciprocal pairs folded" : "", layout->chunks);
     else if (layout->path == DAS_CUDA_PATH_FRAMES)
         snprintf(plan->description, sizeof plan->description, "%s: %" PRId32 " frames together, %s%s, %" PRId32 " pieces",
-                 device, layout->frames_each, name, iq, layout->chunks);
+                 device, layout->frames.frames_each, name, iq, layout->chunks);
+    else if (layout->path == DAS_CUDA_PATH_TENSOR)
+        snprintf(plan->description, sizeof plan->description,
+                 "%s: tensor cores, %" PRId32 " frames together, %s%s, %" PRId32 " pieces", device, layout->frames.frames_each,
+                 name, iq, layout->chunks);
     else if (layout->path == DAS_CUDA_PATH_FEW)
         snprintf(plan->description, sizeof plan->description, "%s: few frames, %s%s%s", device, name, iq, memory);
     else

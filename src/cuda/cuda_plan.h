@@ -21,7 +21,13 @@ typedef enum das_cuda_section {
     DAS_CUDA_SECTION_COUNT
 } das_cuda_section;
 
-typedef enum das_cuda_path { DAS_CUDA_PATH_GENERIC, DAS_CUDA_PATH_FEW, DAS_CUDA_PATH_TILE, DAS_CUDA_PATH_FRAMES } das_cuda_path;
+typedef enum das_cuda_path {
+    DAS_CUDA_PATH_GENERIC,
+    DAS_CUDA_PATH_FEW,
+    DAS_CUDA_PATH_TILE,
+    DAS_CUDA_PATH_FRAMES,
+    DAS_CUDA_PATH_TENSOR
+} das_cuda_path;
 
 /* The choice of path and memory, the same for a query and a plan. */
 typedef struct das_cuda_layout {
@@ -42,7 +48,7 @@ typedef struct das_cuda_layout {
     uint32_t shared_bytes;
     das_cuda_frames frames; /* without addresses */
     int64_t chunk_frames, chunk_pairs;
-    int32_t frames_each; /* of a block of the kernel */
+    uint64_t peaks_offset; /* bytes from the packed data; 0: no peaks needed */
 } das_cuda_layout;
 
 typedef struct das_cuda_plan {

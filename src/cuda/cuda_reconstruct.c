@@ -209,8 +209,35 @@ static das_status tile(const launcher *l, const das_cuda_slot *slot)
 }
 
 /* ---------------------------------------------------------------------------
- * The frames path: packs a number of frames, then forms their images together
+ * The frames and tensor paths: pack a number of frames, then form their images together
  * ------------------------------------------------------------------------- */
+
+/* Packs pairs first .. end - 1. */
+static das_status pack_frames(const launcher *l, das_cuda_frames *shape, int64_t first, int64_t end)
+{
+    const das_cuda_layout *layout = &l->self->layout;
+    const bool tensor = layout->path == DAS_CUDA_PATH_TENSOR;
+    const int64_t samples_row = l->plan->problem.data_complex ? 2 : 4; /* of the tensor path */
+    uint64_t samples = (uint64_t)(tensor ? samples_row * (shape->pair_rows + DAS_CUDA_TENSOR_AFTER) : shape->pair_rows);
+    uint64_t tiles = (samples - 1) / DAS_CUDA_PACK_TILE + 1;
+    uint64_t frame_blocks = (uint64_t)((shape->common.frame_count - 1) / shape->frames_each + 1);
+    uint64_t columns = frame_blocks * (uint64_t)shape->frames_each / DAS_CUDA_PACK_TILE;
+    das_status status = DAS_OK;
+    shape->packed_pair = first;
+    shape->common.end_pair = end;
+    if (layout->peaks_offset > 0)
+        status = launch(l, DAS_CUDA_CLEAR_PEAKS, 1, 1, 1, DAS_CUDA_FRAMES_THREADS, 0, shape);
+    for (int pass = layout->peaks_offset > 0 ? 0 : 1; pass < 2; pass++)
+        for (int64_t pair = first; status == DAS_OK && pair < end; pair += 32768) {
+            uint64_t pairs = (uint64_t)min64(32768, end - pair);
+            shape->common.first_pair = pair;
+            status = pass == 0 ? launch(l, DAS_CUDA_PEAKS, columns, pairs, 1, DAS_CUDA_FRAMES_THREADS, 0, shape)
+                               : launch(l, tensor ? DAS_CUDA_PACK_TENSOR : DAS_CUDA_PACK_FRAMES, tiles, columns, pairs,
+                                        DAS_CUDA_FRAMES_THREADS, 0, shape);
+        }
+    shape->common.first_pair = first;
+    return status;
+}
 
 static das_status frames(const launcher *l, const das_cuda_slot *slot)
 {
@@ -221,16 +248,15 @@ static das_status frames(const launcher *l, const das_cuda_slot *slot)
     shape.common = l->self->params;
     set_work(l, &shape.common);
     shape.packed = slot->packed;
+    shape.peaks = layout->peaks_offset > 0 ? slot->packed + layout->peaks_offset : 0;
     int64_t first_pair = l->self->pair_first[work->first_transmit];
     int64_t end_pair = l->self->pair_first[work->first_transmit + work->transmit_count];
     int64_t slices = problem->grid.counts[shape.axis[2]], blocks = (int64_t)shape.blocks[0] * shape.blocks[1];
-    uint64_t tiles = (uint64_t)(shape.pair_rows - 1) / DAS_CUDA_PACK_TILE + 1;
-    uint64_t columns = (uint64_t)layout->frames_each / DAS_CUDA_PACK_TILE;
     double terms = (double)work->frame_count * (double)(end_pair - first_pair) * (double)(slices * blocks), done = 0.0;
     bool first = true;
     for (int64_t frame = 0; frame < work->frame_count; frame += layout->chunk_frames) {
         int64_t count = min64(layout->chunk_frames, work->frame_count - frame);
-        int64_t frame_blocks = (count - 1) / layout->frames_each + 1;
+        int64_t frame_blocks = (count - 1) / shape.frames_each + 1;
         shape.common.first_frame = work->first_frame + frame;
         shape.common.image_first_frame = work->image_first_frame + frame;
         shape.common.frame_count = count;
@@ -238,22 +264,14 @@ static das_status frames(const launcher *l, const das_cuda_slot *slot)
         /* Without pairs the image is still to be written. */
         for (int64_t chunk = first_pair; chunk < end_pair || chunk == first_pair; chunk += layout->chunk_pairs) {
             int64_t end = min64(chunk + layout->chunk_pairs, end_pair);
-            das_status status = DAS_OK;
-            shape.packed_pair = chunk;
-            for (int64_t pair = chunk; status == DAS_OK && pair < end; pair += 32768) {
-                shape.common.first_pair = pair;
-                status = launch(l, DAS_CUDA_PACK_FRAMES, tiles, (uint64_t)frame_blocks * columns,
-                                (uint64_t)min64(32768, end - pair), DAS_CUDA_FRAMES_THREADS, 0, &shape);
-            }
-            shape.common.first_pair = chunk;
-            shape.common.end_pair = end;
+            das_status status = pack_frames(l, &shape, chunk, end);
             if (status == DAS_OK && first)
                 status = record(l, work->packed);
             first = false;
             /* Launches of about 2^30 terms a multiprocessor. */
             int64_t points = DAS_CUDA_FRAMES_POINTS * DAS_CUDA_FRAMES_THREADS / 32;
             int64_t most = ((int64_t)das_cuda_of(l->device)->multiprocessors << 30) /
-                               ((end - chunk + 1) * frame_blocks * layout->frames_each * points) +
+                               ((end - chunk + 1) * frame_blocks * shape.frames_each * points) +
                            1;
             int64_t blocks_each = min64(most, blocks), slices_each = min64(min64(most / blocks_each, slices), 32768);
             for (int64_t slice = 0; slice < slices; slice += slices_each)
@@ -286,7 +304,7 @@ das_status das_cuda_reconstruct(das_plan *plan, das_slot *slot, das_queue *queue
     if (status == DAS_OK && path <= DAS_CUDA_PATH_FEW) /* nothing to pack */
         status = record(&l, work->packed);
     if (status == DAS_OK)
-        status = path == DAS_CUDA_PATH_FRAMES ? frames(&l, slot->impl)
+        status = path >= DAS_CUDA_PATH_FRAMES ? frames(&l, slot->impl)
                  : path == DAS_CUDA_PATH_TILE ? tile(&l, slot->impl)
                                               : generic(&l);
     if (status == DAS_OK)
