@@ -229,7 +229,9 @@ static bool fit_fast(das_cpu_plan *plan, int64_t width, uint64_t room)
         for (int all = 1; all >= 0; all--)
             for (int64_t frames = plan->problem.frame_count; frames > 0; frames /= 2) {
                 das_cpu_fast_frames(plan, frames);
-                if (fit_lanes(plan, width, room, (uint64_t)fast->packed_floats * sizeof(float), all != 0)) {
+                /* Places in a record are counted in 32 bits. */
+                if (fast->frame_floats <= INT32_MAX / (plan->problem.sample_count + DAS_CPU_BEFORE + DAS_CPU_AFTER) &&
+                    fit_lanes(plan, width, room, (uint64_t)fast->packed_floats * sizeof(float), all != 0)) {
                     plan->tiles = (int32_t)minimum((plan->problem.frame_count - 1) / frames + 1, INT32_MAX);
                     return true;
                 }
