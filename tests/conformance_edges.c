@@ -282,11 +282,13 @@ static void not_looked_at(void)
     static const oracle_type types[] = {ORACLE_F32, ORACLE_F16, ORACLE_F64, ORACLE_CF32, ORACLE_CF16};
     static const char *const type_names[] = {"f32", "f16", "f64", "cf32", "cf16"};
     static const char *const what[] = {"transmit", "element", "pair", "trace", "transmit table", "receive table",
-                                       "aperture", "window's end", "transmit times", "receive times"};
-    for (int w = 0; w < 10; w++)
+                                       "aperture", "window's end", "transmit times", "receive times",
+                                       "aperture of four transmits", "window's end of four transmits"};
+    for (int w = 0; w < 12; w++)
         for (int t = 0; t < 5; t++)
             for (int interpolation = 0; interpolation < 5; interpolation++) {
-                /* Two transmits and two elements, one pair, transmit or element of which is spoiled. */
+                /* Two transmits and two elements, one pair, transmit or element of which is spoiled; the last two with four
+                 * transmits, which fast paths want. */
                 static const double pairs[] = {1, 1, 1, 0};
                 static const oracle_trace traces[] = {{0, 0, 1}, {0, 1, 1}, {1, 0, 1}, {1, 1, 0}};
                 static const float row_0[] = {1, 0}, row_0_double[] = {1, 0};
@@ -295,13 +297,14 @@ static void not_looked_at(void)
                 oracle_transmit *transmit;
                 oracle_element *element;
                 char name[128];
-                double value = 2;
+                const int transmits = w < 10 ? 2 : 4;
+                double value = transmits;
                 scenario_init(&s);
                 s.o.type = types[t];
                 s.o.interpolation = (oracle_interpolation)interpolation;
                 s.o.normalization = ORACLE_NO_DIVISION;
                 s.o.samples = 600;
-                transmit = scenario_transmits(&s, 2);
+                transmit = scenario_transmits(&s, transmits);
                 element = scenario_elements(&s, 2);
                 if (w == 0)
                     transmit[1].weight = 0;
@@ -317,8 +320,8 @@ static void not_looked_at(void)
                     s.o.transmit_weight = row_0;
                 if (w == 5)
                     s.o.receive_weight = row_0_double;
-                if (w == 6 || w == 7) {
-                    element[1].position[0] = w == 6 ? 8e-3 : 5e-3 + 0.4e-3 * sample_m;
+                if (w == 6 || w == 7 || w >= 10) {
+                    element[1].position[0] = w % 4 == 2 ? 8e-3 : 5e-3 + 0.4e-3 * sample_m;
                     s.o.f_number = 1.5;
                     s.o.window = ORACLE_HANN;
                 }
@@ -339,8 +342,8 @@ static void not_looked_at(void)
                     spoil_record(&s, 1, 0);
                     spoil_record(&s, 1, 1);
                 } else {
-                    spoil_record(&s, 0, 1);
-                    spoil_record(&s, 1, 1);
+                    for (int k = 0; k < transmits; k++)
+                        spoil_record(&s, k, 1);
                 }
                 snprintf(name, sizeof name, "NaN behind weight 0: %s, %s %s", what[w], type_names[t],
                          interpolation_names[interpolation]);

@@ -12,13 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_ELEMENTS = 80, MOST_TRANSMITS = 80 };
+enum { MOST_ELEMENTS = 80, MOST_TRANSMITS = 80, MOST_RECEIVES = 300 };
 
 typedef struct scenario {
     int64_t receives, transmits, samples, frames, counts[3];
     das_type type;
     das_interpolation interpolation;
-    bool complex_data, full_matrix;
+    bool complex_data, full_matrix, coarse; /* coarse: neighbouring points are many samples apart */
     double f_number;
     das_window window;
     int64_t budget_part; /* 0: the default budget; else the input's size divided by this, and 256 KiB */
@@ -53,9 +53,9 @@ static void fill(test_rng *rng, const scenario *s, void *data, int64_t channel, 
     }
 }
 
-static das_acquisition *acquire(test_rng *rng, scenario *s, double weights[MOST_TRANSMITS * MOST_ELEMENTS], das_error *e)
+static das_acquisition *acquire(test_rng *rng, scenario *s, double weights[], das_error *e)
 {
-    static double elements[MOST_ELEMENTS][3], delays[MOST_ELEMENTS], starts[MOST_TRANSMITS];
+    static double elements[MOST_RECEIVES][3], delays[MOST_RECEIVES], starts[MOST_TRANSMITS];
     const double fs = 20e6, pitch = test_rng_uniform(rng, 0.2e-3, 0.5e-3);
     das_acquisition *a = NULL;
     if (!ok(das_acquisition_create(&a, e), e))
@@ -78,10 +78,12 @@ static das_acquisition *acquire(test_rng *rng, scenario *s, double weights[MOST_
     } else {
         for (int64_t t = 0; fine && t < s->transmits; t++) {
             const double source[3] = {test_rng_uniform(rng, -5e-3, 5e-3), 0.0, -test_rng_uniform(rng, 5e-3, 20e-3)};
-            int kind = test_rng_int(rng, 0, 9);
+            const double focus[3] = {source[0], 0.0, -source[2]};
+            int kind = test_rng_int(rng, 0, s->transmits < 4 ? 10 : 9); /* some paths want no focus */
             fine = ok(kind < 7   ? das_acquisition_add_plane_transmit(a, test_rng_uniform(rng, -0.4, 0.4), e)
                       : kind < 9 ? das_acquisition_add_diverging_transmit(a, source, NULL, e)
-                                 : das_acquisition_add_oneway_transmit(a, e),
+                      : kind < 10 ? das_acquisition_add_oneway_transmit(a, e)
+                                  : das_acquisition_add_focused_transmit(a, focus, NULL, e),
                       e);
         }
         for (int64_t t = 0; t < s->transmits; t++)
@@ -91,9 +93,10 @@ static das_acquisition *acquire(test_rng *rng, scenario *s, double weights[MOST_
     for (int64_t i = 0; i < s->transmits * s->receives; i++)
         weights[i] = 1.0;
     if (test_rng_chance(rng, 0.3)) {
+        const bool whole = test_rng_chance(rng, 0.4); /* pairs are left out, the others weigh 1 */
         for (int64_t t = 0; t < s->transmits; t++)
             for (int64_t r = 0; r < s->receives; r++)
-                weights[t * s->receives + r] = test_rng_chance(rng, 0.1) ? 0.0 : test_rng_uniform(rng, -1.0, 2.0);
+                weights[t * s->receives + r] = test_rng_chance(rng, 0.1) ? 0.0 : whole ? 1.0 : test_rng_uniform(rng, -1.0, 2.0);
         if (s->full_matrix && test_rng_chance(rng, 0.5))
             for (int64_t t = 0; t < s->transmits; t++)
                 for (int64_t r = 0; r < t; r++)
@@ -109,7 +112,8 @@ static das_acquisition *acquire(test_rng *rng, scenario *s, double weights[MOST_
 
 static das_grid *make_grid(test_rng *rng, scenario *s, das_error *e)
 {
-    const double step = test_rng_uniform(rng, 0.1, 0.7) * 1500.0 / 20e6; /* parts of a sample */
+    /* Parts of a sample, or several. */
+    const double step = test_rng_uniform(rng, 0.1, 0.7) * (s->coarse ? 12.0 : 1.0) * 1500.0 / 20e6;
     double origin[3] = {-0.5 * step * (double)s->counts[0], 0.0, test_rng_uniform(rng, 0.2e-3, 8e-3)}, steps[9] = {0};
     int depth = test_rng_int(rng, 0, 1); /* which axis runs into the medium */
     steps[depth == 0 ? 2 : 0] = step;
@@ -173,7 +177,7 @@ static bool run_case(das_device *device, test_rng *rng, int number)
 {
     static const das_type types[] = {DAS_TYPE_F32, DAS_TYPE_I16, DAS_TYPE_CF32, DAS_TYPE_CI16};
     static const das_interpolation kinds[] = {DAS_INTERPOLATION_NEAREST, DAS_INTERPOLATION_LINEAR, DAS_INTERPOLATION_CUBIC};
-    static double weights[MOST_TRANSMITS * MOST_ELEMENTS];
+    static double weights[MOST_TRANSMITS * MOST_RECEIVES];
     das_error e = DAS_ERROR_INIT;
     scenario s;
     memset(&s, 0, sizeof s);
@@ -183,10 +187,13 @@ static bool run_case(das_device *device, test_rng *rng, int number)
     bool few = number / 12 % 2 == 1; /* transmits, but many frames: every type and interpolation */
     s.full_matrix = !few && test_rng_chance(rng, 0.5);
     s.receives = test_rng_int(rng, 3, MOST_ELEMENTS);
-    s.receives = few ? test_rng_int(rng, 32, MOST_ELEMENTS) : s.receives;
+    const bool wide = few && test_rng_chance(rng, 0.2); /* more elements than are worked on at once */
+    s.receives = wide ? test_rng_int(rng, 257, MOST_RECEIVES) : few ? test_rng_int(rng, 32, MOST_ELEMENTS) : s.receives;
     s.transmits = s.full_matrix ? s.receives : few ? test_rng_int(rng, 1, 3) : test_rng_int(rng, 4, 40);
     s.samples = test_rng_int(rng, 150, 600);
-    s.frames = few ? test_rng_int(rng, number % 2 == 0 ? 12 : 2, 40) : test_rng_int(rng, 1, 2);
+    const bool many = few && !wide && test_rng_chance(rng, 0.6);
+    s.frames = many ? test_rng_int(rng, 12, 40) : few ? test_rng_int(rng, 1, 11) : test_rng_int(rng, 1, 2);
+    s.coarse = few && test_rng_chance(rng, 0.3);
     s.counts[0] = test_rng_int(rng, 33, 70);
     s.counts[1] = test_rng_int(rng, 33, 70);
     s.counts[2] = test_rng_chance(rng, 0.2) ? 2 : 1;
