@@ -34,10 +34,13 @@ static bool ok(das_status status, const das_error *error)
 
 static void fill(test_rng *rng, const scenario *s, void *data, int64_t channel, bool nan)
 {
+    /* Frames differ in size, as float16 scales each by its own. */
+    const int64_t frame = channel / (s->transmits * s->receives);
+    const double size = 1.0 / (double)(INT64_C(1) << 2 * (frame % 3));
     double step = test_rng_uniform(rng, 0.02, 0.15), phase = test_rng_uniform(rng, 0.0, 6.28);
     for (int64_t n = 0; n < s->samples; n++) {
-        double re = nan ? (double)NAN : sin(step * (double)n + phase),
-               im = nan ? (double)NAN : cos(1.3 * step * (double)n + phase);
+        double re = nan ? (double)NAN : size * sin(step * (double)n + phase),
+               im = nan ? (double)NAN : size * cos(1.3 * step * (double)n + phase);
         int64_t at = channel * s->samples + n;
         if (s->type == DAS_TYPE_F32) {
             ((float *)data)[at] = (float)re;
