@@ -180,11 +180,20 @@ def main():
     print(f"         {csr:9.4f} s      the same as complex64 CSR, {nonzeros} non-zeros: {csr / seconds:.1f} x libdas")
 
     for isa in ("scalar", "avx2", "avx512", "neon"):
+        def forced(*options):
+            return bench(settings.bench, settings.repeat, "--isa", isa, *options)
         try:
-            run = bench(settings.bench, settings.repeat, "--workload", "article", "--isa", isa, "--threads", "1")
+            run = forced("--workload", "article", "--threads", "1")
         except subprocess.CalledProcessError:
             continue
-        print(f"article, one thread, {isa}: {run['compute_ms'] * ms:.4f} s, {run['points_per_s']:.3g} terms/s")
+        print(f"{isa}: article, one thread {run['compute_ms'] * ms:.4f} s, {run['points_per_s']:.3g} terms/s")
+        if isa == "scalar":
+            continue
+        all_threads = forced("--workload", "article")["compute_ms"] * ms
+        linear = forced("--workload", "fmc", "--interp", "linear")["compute_ms"] * ms
+        disk = forced("--workload", "disk")["compute_ms"] * ms
+        print(f"    all threads: article {all_threads:.4f} s; fmc linear {linear:.4f} s, {100 * all_threads / linear:.0f} % of "
+              f"the article's terms/s; disk {disk:.4f} s, PyMUST {as_given / disk:.1f} x libdas")
 
 
 if __name__ == "__main__":
