@@ -212,8 +212,8 @@ static void fill_params(const das_problem *problem, const das_cuda_plan *self, d
     while (params->patch_a > 1 && params->patch_a / 2 >= across)
         params->patch_a /= 2;
     params->patches_a = (across - 1) / params->patch_a + 1;
-    params->unit_weight = problem->unit_weight;
     params->pair_weight = at[DAS_CUDA_PAIR_WEIGHTS];
+    params->unit_weight = problem->unit_weight && params->pair_weight == 0; /* pairs left out have weight 0 there */
     params->data_first = problem->first;
     params->transmit_stride = problem->transmit_stride;
     params->receive_stride = problem->receive_stride;
