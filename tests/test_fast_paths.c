@@ -95,7 +95,7 @@ static das_acquisition *acquire(test_rng *rng, scenario *s, double weights[], da
     }
     for (int64_t i = 0; i < s->transmits * s->receives; i++)
         weights[i] = 1.0;
-    if (test_rng_chance(rng, 0.3)) {
+    if (test_rng_chance(rng, s->receives > MOST_ELEMENTS ? 0.8 : 0.3)) {
         const bool whole = test_rng_chance(rng, 0.4); /* pairs are left out, the others weigh 1 */
         for (int64_t t = 0; t < s->transmits; t++)
             for (int64_t r = 0; r < s->receives; r++)
@@ -196,7 +196,7 @@ static bool run_case(das_device *device, test_rng *rng, int number)
     s.samples = test_rng_int(rng, 150, 600);
     const bool many = few && !wide && test_rng_chance(rng, 0.6);
     s.frames = many ? test_rng_int(rng, 12, 40) : few ? test_rng_int(rng, 1, 11) : test_rng_int(rng, 1, 2);
-    s.coarse = few && test_rng_chance(rng, 0.3);
+    s.coarse = few && !wide && test_rng_chance(rng, 0.3);
     s.counts[0] = test_rng_int(rng, 33, 70);
     s.counts[1] = test_rng_int(rng, 33, 70);
     s.counts[2] = test_rng_chance(rng, 0.2) ? 2 : 1;
