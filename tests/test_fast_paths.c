@@ -198,9 +198,10 @@ static bool run_case(das_device *device, test_rng *rng, int number)
     s.interpolation = kinds[number / 4 % 3];
     s.complex_data = s.type == DAS_TYPE_CF32 || s.type == DAS_TYPE_CI16;
     bool few = number / 12 % 2 == 1; /* transmits, but many frames: every type and interpolation */
-    s.full_matrix = !few && test_rng_chance(rng, 0.5);
+    const bool rim = !few && number / 24 % 2 == 1 && s.type == DAS_TYPE_CF32; /* an aperture, and an element of NaN */
+    s.full_matrix = !few && !rim && test_rng_chance(rng, 0.5);
     s.receives = test_rng_int(rng, 3, MOST_ELEMENTS);
-    const bool wide = few && test_rng_chance(rng, 0.2); /* more elements than are worked on at once */
+    const bool wide = few && number % 5 == 3; /* more elements than are worked on at once */
     s.receives = wide ? test_rng_int(rng, 257, MOST_RECEIVES) : few ? test_rng_int(rng, 32, MOST_ELEMENTS) : s.receives;
     s.transmits = s.full_matrix ? s.receives : few ? test_rng_int(rng, 1, 3) : test_rng_int(rng, 4, 40);
     s.samples = test_rng_int(rng, 150, 600);
@@ -211,11 +212,11 @@ static bool run_case(das_device *device, test_rng *rng, int number)
     s.counts[1] = test_rng_int(rng, 33, 70);
     s.counts[2] = test_rng_chance(rng, 0.2) ? 2 : 1;
     s.budget_part = test_rng_chance(rng, 0.3) ? test_rng_int(rng, 1, 4) : 0;
-    if (!s.full_matrix && test_rng_chance(rng, 0.6)) {
+    if (rim || (!s.full_matrix && test_rng_chance(rng, 0.6))) {
         s.f_number = test_rng_uniform(rng, 0.5, 2.0);
         s.window = (das_window)test_rng_int(rng, DAS_WINDOW_RECT, DAS_WINDOW_TUKEY);
     }
-    s.spoilt = s.f_number > 0.0 && (s.type == DAS_TYPE_F32 || s.type == DAS_TYPE_CF32) && test_rng_chance(rng, 0.6)
+    s.spoilt = s.f_number > 0.0 && (s.type == DAS_TYPE_F32 || s.type == DAS_TYPE_CF32) && (rim || test_rng_chance(rng, 0.6))
                    ? test_rng_int(rng, 0, (int)s.receives - 1)
                    : -1;
     snprintf(s.text, sizeof s.text,
