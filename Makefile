@@ -77,8 +77,13 @@ flags_cpu_avx512   := $(fast_flags) -mavx512f -mavx512bw -mavx512dq -mavx512vl -
 flags_cpu_neon     := $(fast_flags)
 flags_cpu_portable := $(fast_flags)
 flags_cpu_fold     := $(fast_flags)
-flags_cpu_scalar   := -fno-math-errno
-flags_cpu_double   := -fno-math-errno
+general_flags := -O3 -fno-math-errno -fno-trapping-math
+flags_cpu_scalar   := $(general_flags)
+flags_cpu_double   := $(general_flags)
+flags_cpu_avx2_general   := $(flags_cpu_avx2)
+flags_cpu_avx2_double    := $(flags_cpu_avx2)
+flags_cpu_avx512_general := $(flags_cpu_avx512)
+flags_cpu_avx512_double  := $(flags_cpu_avx512)
 
 # ---------------------------------------------------------------------------
 # Sources

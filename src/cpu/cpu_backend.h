@@ -5,6 +5,8 @@
 #include "backend.h"
 #include "kernel.h"
 
+#include <string.h>
+
 /* ---- cpu_features.c ---- */
 
 typedef enum das_cpu_isa { DAS_CPU_SCALAR, DAS_CPU_AVX2, DAS_CPU_AVX512, DAS_CPU_NEON, DAS_CPU_ISA_COUNT } das_cpu_isa;
@@ -55,6 +57,7 @@ enum { DAS_CPU_GENERAL_TILE = 128 }; /* the most points of a tile of the general
 /* How the general path works: for each tile of points and each `outer`, the pairs of it. The outer is the transmit, or
  * the receive element if only those are kept apart. */
 typedef struct das_cpu_general {
+    const struct das_cpu_general_kernels *kernels;
     bool outer_receive;
     int64_t outer_count, inner_count;
     int64_t tile_points, tile_count;
@@ -143,9 +146,6 @@ typedef struct das_cpu_job {
 /* The next unit of work for a lane, or -1. Reports progress on the way. */
 int64_t das_cpu_next(das_cpu_job *job);
 
-/* Bytes from the start of the image to element (frame, transmit, receive) of point index `point`. */
-int64_t das_cpu_image_offset(const das_problem *problem, int64_t frame, int64_t transmit, int64_t receive, int64_t point);
-
 /* Stores (or adds) one value; `im` is ignored by real images. */
 static inline void das_cpu_store(das_type type, char *where, bool accumulate, double re, double im)
 {
@@ -163,16 +163,31 @@ static inline void das_cpu_store(das_type type, char *where, bool accumulate, do
     }
 }
 
-/* ---- the general path: cpu_scalar.c (float), cpu_double.c ---- */
+/* ---- the general path: cpu_general.inc, sums in float and in double, for each instruction set ---- */
 
-uint64_t das_cpu_general_lane_f32(const das_cpu_plan *plan);
-uint64_t das_cpu_general_lane_f64(const das_cpu_plan *plan);
-void das_cpu_general_run_f32(das_cpu_job *job, int64_t lane);
-void das_cpu_general_run_f64(das_cpu_job *job, int64_t lane);
-/* Any points, by their index in the grid. */
-void das_cpu_general_points_f32(const das_cpu_job *job, char *scratch, const int64_t *index, int64_t count);
-void das_cpu_general_points_f64(const das_cpu_job *job, char *scratch, const int64_t *index, int64_t count);
+typedef struct das_cpu_general_kernels {
+    uint64_t (*lane_bytes)(const das_cpu_plan *plan);
+    /* Any points, by their index in the grid. */
+    void (*points)(const das_cpu_job *job, char *scratch, const int64_t *index, int64_t count);
+    void (*run)(das_cpu_job *job, int64_t lane);
+} das_cpu_general_kernels;
 
-float das_cpu_half(uint16_t bits); /* IEEE binary16 */
+extern const das_cpu_general_kernels das_cpu_general_f32, das_cpu_general_f64;
+extern const das_cpu_general_kernels das_cpu_general_f32_avx2, das_cpu_general_f64_avx2;
+extern const das_cpu_general_kernels das_cpu_general_f32_avx512, das_cpu_general_f64_avx512;
+
+/* IEEE binary16. The exponent is put right by a multiplication, which handles numbers below the normal ones too. */
+static inline float das_cpu_half(uint16_t bits)
+{
+    const uint32_t size = (uint32_t)(bits & 0x7fffu) << 13;
+    uint32_t word;
+    float value;
+    memcpy(&value, &size, sizeof value);
+    value *= 0x1p112f;
+    memcpy(&word, &value, sizeof word);
+    word = (size >= 0x0f800000u ? size | 0x7f800000u : word) | (uint32_t)(bits & 0x8000u) << 16; /* infinite, NaN */
+    memcpy(&value, &word, sizeof value);
+    return value;
+}
 
 #endif

@@ -179,8 +179,7 @@ static bool fit_general(das_cpu_plan *plan, int64_t width, uint64_t room)
                     general->tile_count = (points - 1) / tile + 1;
                     general->chunk_frames = chunk;
                     general->cached = cached != 0;
-                    general->lane_bytes = plan->problem.precision == DAS_PRECISION_DOUBLE ? das_cpu_general_lane_f64(plan)
-                                                                                          : das_cpu_general_lane_f32(plan);
+                    general->lane_bytes = general->kernels->lane_bytes(plan);
                     plan->lanes = minimum(width, general->tile_count);
                     const uint64_t fitting = room / general->lane_bytes;
                     if (fitting < (uint64_t)plan->lanes && pass > 0)
@@ -224,7 +223,7 @@ static bool fit_fast(das_cpu_plan *plan, int64_t width, uint64_t room)
     general->tile_count = 0;
     general->chunk_frames = minimum(plan->problem.frame_count, CHUNK_FRAMES);
     general->cached = general->outer_count > 1;
-    general->lane_bytes = das_cpu_general_lane_f32(plan);
+    general->lane_bytes = general->kernels->lane_bytes(plan);
     if (fast->frames) {
         for (int all = 1; all >= 0; all--)
             for (int64_t frames = plan->problem.frame_count; frames > 0; frames /= 2) {
@@ -257,12 +256,25 @@ static void count(das_cpu_plan *plan, const das_problem *problem)
     plan->plan_bytes = counting.used;
 }
 
+static const das_cpu_general_kernels *general_kernels(das_cpu_isa isa, bool in_double)
+{
+#if defined(__x86_64__)
+    if (isa == DAS_CPU_AVX2)
+        return in_double ? &das_cpu_general_f64_avx2 : &das_cpu_general_f32_avx2;
+    if (isa == DAS_CPU_AVX512)
+        return in_double ? &das_cpu_general_f64_avx512 : &das_cpu_general_f32_avx512;
+#endif
+    (void)isa; /* what all have */
+    return in_double ? &das_cpu_general_f64 : &das_cpu_general_f32;
+}
+
 static das_status choose(das_device *device, const das_problem *problem, das_cpu_plan *plan, das_error *error)
 {
     const int64_t width = das_parallel_width(device);
     memset(plan, 0, sizeof *plan);
     plan->device = device;
     plan->isa = ((const das_cpu_device *)device->impl)->isa;
+    plan->general.kernels = general_kernels(plan->isa, problem->precision == DAS_PRECISION_DOUBLE);
     plan->samples_per_m = problem->sampling_frequency_hz / problem->sound_speed_m_s;
     das_cpu_fast_choose(plan, problem);
     count(plan, problem);

@@ -19,24 +19,13 @@ int64_t das_cpu_next(das_cpu_job *job)
     return unit < job->unit_count && !atomic_load(&job->cancelled) ? unit : -1;
 }
 
-int64_t das_cpu_image_offset(const das_problem *problem, int64_t frame, int64_t transmit, int64_t receive, int64_t point)
-{
-    const int64_t *counts = problem->grid.counts, *strides = problem->image_strides;
-    const int64_t i0 = point % counts[0], i1 = point / counts[0] % counts[1], i2 = point / counts[0] / counts[1];
-    const int64_t element = problem->image_first + frame * strides[0] + transmit * strides[1] + receive * strides[2] +
-                            i2 * strides[3] + i1 * strides[4] + i0 * strides[5];
-    return element * (int64_t)das_type_bytes(problem->image_type);
-}
-
 static void run_lane(void *argument, int64_t lane)
 {
     das_cpu_job *job = argument;
     if (job->plan->fast.kernels != NULL)
         job->plan->fast.kernels->run(job, lane);
-    else if (job->plan->problem.precision == DAS_PRECISION_DOUBLE)
-        das_cpu_general_run_f64(job, lane);
     else
-        das_cpu_general_run_f32(job, lane);
+        job->plan->general.kernels->run(job, lane);
 }
 
 static das_status stamp(das_event *event, das_queue *queue, das_error *error)
